@@ -33,6 +33,7 @@ csv = pytest.importorskip("pyarrow.csv")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 NAMED: dict[str, Any] = {"group": "region", "time": "day:D"}
+NO_ALARM: dict[str, Any] = {"tolerance": 0.9, "relative_tolerance": 1}  # so maps are tried
 REGIONS = np.array(["north", "south", "east", "서울"])
 
 
@@ -138,7 +139,7 @@ class TestTheSameReport:
     @pytest.mark.parametrize(
         ("rows", "options"),
         [
-            (month(1_500, shift=1.0), NAMED | {"cross_fit": 2}),
+            (month(1_500, shift=1.0), NAMED | {"cross_fit": 2} | NO_ALARM),
             (classes(1_500, scale=2.0), {"cross_fit": 2}),
         ],
         ids=["two classes", "three classes"],
@@ -759,9 +760,9 @@ class TestComparedMonths:
             ("{}", "found something else"),
             ("[1]", "found something else"),
             ("no", "found something else"),
-            ('{"format": 1}', "in format 2, .* make the report again"),
-            ('{"format": 2, "bins": {"count": [-1]}}', "found something else"),
-            ('{"format": 2, "bins": {"count": [1]}}', "found something else"),
+            ('{"format": 1}', "in format 3, .* make the report again"),
+            ('{"format": 3, "bins": {"count": [-1]}}', "found something else"),
+            ('{"format": 3, "bins": {"count": [1]}}', "found something else"),
         ],
     )
     def test_what_is_no_report(self, months: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -769,15 +770,15 @@ class TestComparedMonths:
         with pytest.raises(ValueError, match=rf"a\.json: expected .*{message}"):
             compare_reports(months / "may.json", tmp_path / "a.json")
 
-    @pytest.mark.parametrize("other", [1, 3])
+    @pytest.mark.parametrize("other", [2, 4])
     def test_a_whole_report_in_another_format(self, tmp_path: Path, other: int) -> None:
         """The next format may mean something else by the same names."""
         days = np.datetime64("2026-06-01") + np.arange(200) % 2
         data = {"score": np.full(200, 0.5), "label": np.arange(200) % 2, "day": days}
         found = report(data, cross_fit=0)
-        assert json.loads(found.json())["format"] == 2
+        assert json.loads(found.json())["format"] == 3
         path = tmp_path / "other.json"
-        path.write_text(found.json().replace('"format": 2', f'"format": {other}'), "utf-8")
+        path.write_text(found.json().replace('"format": 3', f'"format": {other}'), "utf-8")
         with pytest.raises(ValueError, match=r"other\.json: expected .* make the report again"):
             compare_reports(found, path)
         with pytest.raises(ValueError, match=r"other\.json: expected .* something else"):
