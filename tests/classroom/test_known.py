@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import by_hand
 import numpy as np
 import pytest
+from answering import answers
 
 from calib_utils.metrics import expected_calibration_error
 from classroom.goals import ASSIGNMENTS, assignment_names, load
@@ -85,7 +85,7 @@ def test_the_answers_about_the_cameras_are_those_of_who_wrote_them_apart() -> No
     for sheet in SHEETS:
         arrays = data_of("measuring", SECRET, sheet)[f"photographs-{sheet}.npz"]
         variant, found = variant_of("measuring", SECRET, sheet), known("measuring", SECRET, sheet)
-        functions = by_hand.measuring({**variant, "camera": "alone"})
+        functions = answers("measuring", {**variant, "camera": "alone"})
         given = (arrays["probs"], arrays["labels"], arrays["weights"])
         right = given[0].argmax(axis=1) == given[1]
         tops = (given[0].max(axis=1), right, given[2])
