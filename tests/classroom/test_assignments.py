@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering import NAMES, marked, pasted, run, sheet_checks, write_data
 from scipy.special import softmax
-from thorough import mostly_thorough
 
 from assignments.measures import binned_error
 from assignments.recalibrating.reference import constant_confidence, fit_temperatures
@@ -25,6 +23,8 @@ from classroom.goals import load, read_goals
 from classroom.judge import worth
 from classroom.notebooks import notebook
 from classroom.variants import PUBLISHED, SHEETS, choices, secret_of, variant_of
+from tests.classroom.answering import NAMES, marked, pasted, run, sheet_checks, write_data
+from tests.thorough import mostly_thorough
 
 SECRETS = [b"first", b"second"]
 SECRET = SECRETS[0]
