@@ -9,7 +9,8 @@
 #   columns, class_columns, column_types      what each column is, and what its cells contain
 #   probabilities, rows                       predictions that were checked
 #   bin_sums, exact_sums, lots, totals        sums over rows, and the rows that are kept
-#   file_sums, gathering                      the sums of one file, and of all data, here or on Dask
+#   sql                                       the same sums, made by a database
+#   file_sums, gathering                      the sums of one file, and of all data
 #   measures, parts, costs                    what the sums say of all rows, of groups, of decisions
 #   recalibrators, per_group                  which recalibrator helps
 #   verdict, building, planning               the judgement, the report, and rows for one to come

@@ -21,6 +21,7 @@ from calib_audit.formatting import printable
 from calib_audit.pairing import Pair, pair
 from calib_audit.planning import rows_for
 from calib_audit.source import EXTRA
+from calib_audit.sql import DIALECTS, query
 from calib_audit.verdict import still_wrong
 from calib_utils._files import write_text
 
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Ctrl-C or because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"compare": _compare, "apply": _apply, "rows": _rows}
+    commands = {"compare": _compare, "apply": _apply, "rows": _rows, "sql": _sql}
     command = commands.get(given[0]) if given else None
     try:
         with warnings.catch_warnings():
@@ -97,7 +98,6 @@ def _report(given: Sequence[str]) -> int:
         rescale=args.rescale,
         seed=args.seed,
         command=shlex.join(["python", "-m", "calib_audit", *given]),
-        scheduler=args.scheduler,
         skip_bad_files=args.skip_bad_files,
         progress=True,
     )
@@ -212,6 +212,25 @@ def _rows(given: Sequence[str]) -> int:
     return 0
 
 
+def _sql(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_audit sql",
+        description="Print a query that adds up the rows where they are, in a database. Its "
+        "result, stored as Parquet or CSV, is what a report takes in place of the rows.",
+    )
+    add = parser.add_argument
+    add("--label", metavar="COLUMN", required=True, help="what happened")
+    add("--score", metavar="COLUMN", required=True, help="the prediction, or logit_...")
+    add("--positive", metavar="VALUE", help="the label that counts as positive")
+    add("--weight", metavar="COLUMN", help="how much each row counts")
+    add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
+    add("--time", metavar="COLUMN:UNIT", help="such as date:D, as for a report")
+    add("--table", default="predictions", help="what stands after FROM (default: predictions)")
+    add("--dialect", choices=DIALECTS, default="duckdb", help="of the database")
+    print(query(**vars(parser.parse_args(given))), end="")
+    return 0
+
+
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments on how rows are read."""
     classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
@@ -231,8 +250,8 @@ def parser() -> argparse.ArgumentParser:
         "CSV, Parquet or NPZ. Columns are guessed, and named in the output: label with score, "
         "logit, prob_..., logit_... or columns named after the labels; or confidence with correct. "
         "'compare A B' compares two models, or two reports if A and B were written by --json, and "
-        "'apply CALIBRATOR FILE' recalibrates a file, and 'rows' says how many it takes; "
-        "each has a --help of its own.",
+        "'apply CALIBRATOR FILE' recalibrates a file, 'rows' says how many it takes, "
+        "and 'sql' prints a query for a database; each has a --help of its own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
         "beyond, 2 for bad input, 3 if there are too few rows to tell, of all or of a --group. "
         "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time "
@@ -285,11 +304,6 @@ def parser() -> argparse.ArgumentParser:
         "--json",
         metavar="FILE",
         help="write the numbers; - to the standard output, in place of text",
-    )
-    add(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="of a Dask cluster that reads the files of a folder, or 'local' for two workers here",
     )
     add("--skip-bad-files", action="store_true", help="of a folder: leave them out and list them")
     add(

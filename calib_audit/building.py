@@ -61,7 +61,6 @@ def report(
     rescale: bool = False,
     seed: int = 0,
     command: str = "",
-    scheduler: str | None = None,
     skip_bad_files: bool = False,
     progress: bool = False,
 ) -> Report:
@@ -78,7 +77,7 @@ def report(
 
     All rows are counted, in blocks, so that neither a file nor a folder of Parquet files need fit
     into memory. The same rows give the same report, bit for bit, in any order, as a data frame or
-    as any number of files, read by any number of workers, because the sums are kept in whole
+    as any number of files, because the sums are kept in whole
     numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around 1e-8
     is exact to one percent. Processors of different kinds may differ in the last bit of a logarithm
     or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
@@ -88,7 +87,8 @@ def report(
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
-            data frame that narwhals supports, or a dictionary of arrays. Or a folder, or a
+            data frame that narwhals supports, or a dictionary of arrays; of rows, or of the sums
+            that the query of ``calib-audit sql`` makes of them in a database. Or a folder, or a
             pattern such as ``month/*.parquet``, of Parquet files with the same columns. Names of
             folders such as ``region=north`` count as columns.
         label: the column of what happened.
@@ -127,8 +127,6 @@ def report(
         rescale: whether rows of probabilities are divided by their sum; they are counted.
         seed: of all random draws.
         command: the command that the page names as its origin.
-        scheduler: the address of a Dask scheduler whose workers read the files of a folder, which
-            they must find at the same paths; or "local" for two workers on this machine.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
         progress: whether to show a bar while the files of a folder are read, and while
@@ -198,11 +196,14 @@ def report(
         named,
         how | {"sample": bool(cross_fit) or fit is not None},
         lambda columns: _check_prices(columns, prices),
-        scheduler=scheduler,
         skip_bad_files=skip_bad_files,
         progress=progress,
     )
     columns, totals, fit_rows = gathered.columns, gathered.totals, None
+    if gathered.summed:
+        if fit is not None:
+            raise ValueError("fit: expected with rows, found it with sums; leave it out")
+        cross_fit = 0
     if blocks is not None and not totals.complete:
         raise ValueError(
             f"blocks: expected so few rows that all can be kept, found {totals.bins.n:,}; draw a "
@@ -342,6 +343,11 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         if parted_by(totals.rows.labels, column.codes)
     ]
     lines += [totals.note] if totals.note else []
+    if gathered.summed:
+        lines.append(
+            "these are sums that a database made, so no recalibrator was tried: that needs rows, "
+            "as compare and apply do"
+        )
     if refused := gathered.refused:
         lines.append(
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"

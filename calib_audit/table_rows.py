@@ -396,8 +396,8 @@ def recalibrator_sentence(report: Findings) -> str:
         return two_regimes(report.times)
     if tried is None:
         return (
-            "No recalibrator was tried, because there were too few rows, all labels were equal, or "
-            "none was asked for."
+            "No recalibrator was tried, because there were too few rows, or none but their sums, "
+            "all labels were equal, or none was asked for."
         )
     best, of_groups = tried.best_found, tried.best_per_group
     if best is None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shutil
-import signal
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +20,7 @@ from calib_audit.__main__ import main
 from calib_audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
 from calib_audit.file_sums import How, sums_of_file
 from calib_audit.folder import Folder, open_folder
-from calib_audit.gathering import as_they_end, read_folder
+from calib_audit.gathering import _in_threads, read_folder
 from calib_audit.lots import Lots, drawn
 from calib_audit.measures import larger_error
 from calib_audit.rows import Rows
@@ -384,7 +382,7 @@ class TestFolders:
     def test_files_are_not_read_on_after_the_end(self, tmp_path: Path) -> None:
         opened = open_folder(write(tmp_path / "files", month(3_000), 50), NAMED_COLUMNS, False)
         told: list[int] = []
-        sums = as_they_end(opened.files, how_of(opened), None, told.append)
+        sums = _in_threads(opened.files, how_of(opened), told.append)
         first = next(sums)
         sums.close()  # type: ignore[attr-defined]
         assert first.counts.read <= sum(told) < 3_000
@@ -406,9 +404,8 @@ class TestFolders:
         assert peaks[1] < 1.2 * peaks[0] + 2_000_000
 
     def test_what_goes_with_folders_only_and_what_does_not(self, folder: Path) -> None:
-        for options in ({"scheduler": "local"}, {"skip_bad_files": True}):
-            with pytest.raises(ValueError, match=r": expected with a folder of Parquet files"):
-                report(month(100), **options)
+        with pytest.raises(ValueError, match=r"bad_files: expected with a folder of Parquet files"):
+            report(month(100), skip_bad_files=True)
         with pytest.raises(ValueError, match="prices: expected two numbers"):
             report(folder, prices=(1,))
 
@@ -638,74 +635,6 @@ class TestDamage:
         changed("score", 3.0)(path / "part-00.parquet")
         with pytest.raises(ValueError, match=r"no rows are left; part-00.parquet, row group 1"):
             report(path, skip_bad_files=True, cross_fit=0)
-
-
-@pytest.mark.thorough
-class TestLocalCluster:
-    """Before other clusters start, whose workers' variables Dask sets in this process, too."""
-
-    def test_local_starts_two_workers_that_keep_freed_memory(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-        with gathering._client("local") as client:
-            found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
-        assert list(found.values()) == [None, None]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Any:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as found:
-        yield found
-
-
-@pytest.mark.thorough
-class TestDask:
-    def test_the_same_report(self, cluster: Any, folder: Path, tmp_path: Path) -> None:
-        address = cluster.scheduler_address
-        expected = numbers(folder, cross_fit=2, **NAMED)
-        assert numbers(folder, cross_fit=2, scheduler=address, **NAMED) == expected
-        several = write(tmp_path / "classes", classes(2_000), 5)
-        expected = numbers(several, cross_fit=2)
-        assert numbers(several, cross_fit=2, scheduler=address) == expected
-
-    def test_a_bad_file(self, cluster: Any, folder: Path, tmp_path: Path) -> None:
-        bad = shutil.copytree(folder, tmp_path / "files")
-        changed("score", 3.0)(bad / "part-03.parquet")
-        options = NAMED | {"scheduler": cluster.scheduler_address, "cross_fit": 0}
-        with pytest.raises(ValueError, match=r"part-03.parquet, row group 1: score: expected 0 to"):
-            report(bad, **options)
-        found = report(bad, skip_bad_files=True, **options)
-        alone = report(bad, skip_bad_files=True, cross_fit=0, **NAMED)
-        assert found.facts["SHA-256 of the sums"] == alone.facts["SHA-256 of the sums"]
-
-    @pytest.mark.parametrize("moment", [0, 5, 10])
-    def test_a_killed_worker_costs_no_row_and_adds_none(
-        self, cluster: Any, tmp_path: Path, moment: int
-    ) -> None:
-        from distributed import Client
-
-        opened = open_folder(write(tmp_path / "files", month(120_000), 12), NAMED_COLUMNS, False)
-        how = how_of(opened)
-        expected = read_folder(opened, how)[2].digest()
-        sums = how.no_sums()
-        with Client(cluster) as client:
-            client.wait_for_workers(2, timeout=120)
-            victim = next(iter(client.run(os.getpid).values()))
-        for k, found in enumerate(
-            as_they_end(opened.files, how, cluster.scheduler_address, lambda rows: None)
-        ):
-            if k == moment:
-                os.kill(victim, signal.SIGKILL)
-            sums.merge(found.sums)
-        assert sums.digest() == expected
-
-    def test_no_scheduler(self, folder: Path) -> None:
-        with pytest.raises(ValueError, match=r"scheduler: expected 'local' or the address"):
-            report(folder, scheduler="nonsense")
 
 
 @pytest.fixture(scope="module")
