@@ -226,7 +226,12 @@ def _sql(given: Sequence[str]) -> int:
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
     add("--time", metavar="COLUMN:UNIT", help="such as date:D, as for a report")
     add("--table", default="predictions", help="what stands after FROM (default: predictions)")
-    add("--dialect", choices=DIALECTS, default="duckdb", help="of the database")
+    add(
+        "--dialect",
+        choices=DIALECTS,
+        default="duckdb",
+        help="of the database (run on duckdb and postgres)",
+    )
     print(query(**vars(parser.parse_args(given))), end="")
     return 0
 
