@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from classroom.files import write_text
 from classroom.goals import Goals, Question, read_goals
 from classroom.page import page
 from classroom.results import HandGrades, complete_hand, facts, results, total
-from tools.sources.atomic import write_text
 
 MOST_CELLS = 20  # failed cells that a page names
 ENDED = {

@@ -104,7 +104,7 @@ def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.chdir(REPOSITORY)
     scripts = {script.as_posix(): script for script in parts()}
-    goals = {f"assignments/{name}/goals.toml" for name in assignment_names()}
+    goals = {f"classroom/assignments/{name}/goals.toml" for name in assignment_names()}
     assert {path.as_posix() for path in reads(scripts["book/tables/goals.py"])} == goals
     found = {path.as_posix() for path in reads(scripts["book/tables/syllabus.py"])}
     assert found > goals | {"_toc.yml", "notebooks/ece-and-mce.md"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from assignments.measures import Array, Variant, binned_error
+from classroom.assignments.measures import Array, Variant, binned_error
 
 
 def signed_gap(confidences: Array, correct: Array, weights: Array, *, variant: Variant) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from assignments.lab.checks import data
-from assignments.lab.reference import report, split, train_and_predict
+from classroom.assignments.lab.checks import data
+from classroom.assignments.lab.reference import report, split, train_and_predict
 from classroom.page import percent
 from classroom.variants import Variant
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax, logsumexp, softmax
 
-from assignments.diagnosing.reference import class_gaps, probabilities, summary
 from calib_utils.records import load_record
+from classroom.assignments.diagnosing.reference import class_gaps, probabilities, summary
 from classroom.checks import Check, Judge, close, equal, partly
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Variant, reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, softmax
 
-from assignments.measures import Array, Variant, top_label_error
+from classroom.assignments.measures import Array, Variant, top_label_error
 
 
 def probabilities(scores: Array, *, variant: Variant) -> Array:

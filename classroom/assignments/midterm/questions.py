@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from assignments.measures import Array
+from classroom.assignments.measures import Array
 from classroom.page import percent
 
 Question = tuple[str, str]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from assignments.measuring.reference import (
+from classroom.assignments.measuring.reference import (
     classwise_error,
     compared,
     entry,

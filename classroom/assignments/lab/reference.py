@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import log_softmax, softmax
 
-from assignments.measures import Array, Variant, mean_loss, temperature, top_label_error
+from classroom.assignments.measures import Array, Variant, mean_loss, temperature, top_label_error
 
 Numbers = dict[str, float]
 

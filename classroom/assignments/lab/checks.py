@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 from sklearn.neural_network import MLPClassifier
 
-from assignments.lab.images import (
+from calib_utils.metrics import baseline_calibration_error
+from classroom.assignments.lab.images import (
     N_DIGITS,
     Images,
     annotated,
@@ -17,9 +18,8 @@ from assignments.lab.images import (
     part_of,
     renumbered,
 )
-from assignments.lab.reference import cut, kinds_and_units, report, reported, split
-from assignments.measures import temperature
-from calib_utils.metrics import baseline_calibration_error
+from classroom.assignments.lab.reference import cut, kinds_and_units, report, reported, split
+from classroom.assignments.measures import temperature
 from classroom.checks import Check, Judge, close, partly
 from classroom.page import percent
 from classroom.secret import drawn_labels, generator

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from assignments.measures import binned_error, temperature
-from assignments.recalibrating.reference import (
+from classroom.assignments.measures import binned_error, temperature
+from classroom.assignments.recalibrating.reference import (
     asked_of,
     constant_confidence,
     constants,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from assignments.measuring.checks import photographs, roles
-from assignments.measuring.reference import (
+from classroom.assignments.measuring.checks import photographs, roles
+from classroom.assignments.measuring.reference import (
     classwise_error,
     compare_groups,
     signed_gap,

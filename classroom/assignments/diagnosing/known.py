@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
-from assignments.diagnosing.checks import diagnoses, network
-from assignments.diagnosing.reference import class_gaps, summary
 from calib_utils.metrics import baseline_calibration_error
+from classroom.assignments.diagnosing.checks import diagnoses, network
+from classroom.assignments.diagnosing.reference import class_gaps, summary
 from classroom.page import percent
 from classroom.variants import Variant
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from sklearn.datasets import load_digits
 
-from assignments.measures import Array
+from classroom.assignments.measures import Array
 from classroom.secret import generator
 
 N_DIGITS = 10

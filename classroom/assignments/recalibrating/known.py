@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import softmax
 
-from assignments.measures import binned_error
-from assignments.recalibrating.checks import NLL, log_loss, network
-from assignments.recalibrating.reference import constant_confidence, fit_temperatures
+from classroom.assignments.measures import binned_error
+from classroom.assignments.recalibrating.checks import NLL, log_loss, network
+from classroom.assignments.recalibrating.reference import constant_confidence, fit_temperatures
 from classroom.page import percent
 from classroom.variants import Variant
 
