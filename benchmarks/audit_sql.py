@@ -13,6 +13,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -26,7 +27,7 @@ COLUMNS = (
     "score double precision, logit_score double precision, label bigint, region text, "
     "day timestamp, weight double precision"
 )
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "groups and days": {"score": "score", "group": ["region"], "time": "day:D"},
     "log-odds": {"score": "logit_score"},
     "weights": {"score": "score", "weight": "weight", "group": ["region"]},

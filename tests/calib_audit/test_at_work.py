@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fraud import fraud
 
 import calib_audit
 from calib_audit import report, rows_for
 from calib_audit.__main__ import main
+from tests.calib_audit.fraud import fraud
 
 
 def days(first: int, last: int, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

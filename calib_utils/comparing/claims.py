@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from numbers import Real
 from types import FrameType
 
-from calib_utils.report.tables import Markdown
+from calib_utils.comparing.tables import Markdown
 
 __all__ = ["ClaimError", "claim"]
 
@@ -29,7 +29,7 @@ class ClaimError(AssertionError):
         ...     claim(0.7 > 0.8, "The network is overconfident.")
         Traceback (most recent call last):
             ...
-        calib_utils.report.claims.ClaimError: The network is overconfident.
+        calib_utils.comparing.claims.ClaimError: The network is overconfident.
     """
 
 

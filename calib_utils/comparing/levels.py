@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from calib_utils.comparing.tables import Markdown, spread, table
 from calib_utils.metrics import baseline_calibration_error
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name
-from calib_utils.report.tables import Markdown, spread, table
 
 __all__ = ["level_table"]
 

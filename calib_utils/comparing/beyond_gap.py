@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from calib_utils.records import ExperimentRecord
-from calib_utils.records.grids import check_records
-from calib_utils.report.comparison import (
+from calib_utils.comparing.comparison import (
     RunDifference,
     check_common_seed,
     check_repeats,
@@ -17,7 +15,9 @@ from calib_utils.report.comparison import (
     joined,
     part_of_seeds,
 )
-from calib_utils.report.seeds import by_training, pooled_spread
+from calib_utils.comparing.seeds import by_training, pooled_spread
+from calib_utils.records import ExperimentRecord
+from calib_utils.records.grids import check_records
 
 __all__ = ["compare_beyond_gap"]
 
