@@ -44,7 +44,9 @@ def main() -> None:
         psql(f"\\copy log FROM '{rows}' CSV HEADER")
         outcomes = {}
         for name, options in CASES.items():
-            own = duckdb.sql(query(label="label", table="log", **options)).to_arrow_table()
+            relation = duckdb.sql(query(label="label", table="log", **options))
+            assert relation is not None
+            own = relation.to_arrow_table()
             asked = query(label="label", table="log", dialect="postgres", **options)
             sums.write_text(psql(f"COPY ({asked}) TO STDOUT CSV HEADER"), "utf-8")
             one, two = report(own), report(sums)
