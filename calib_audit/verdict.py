@@ -94,14 +94,17 @@ def judge(
     elif overall == WITHIN and unclear:
         outcome = UNDECIDED
     but = [f"not for {_listed(beyond)}"] if beyond else []
-    but += [_when(times)] if alarms else []
+    but += [f"with {_when(times)}"] if alarms else []
     if not but and unclear and overall == WITHIN:
         but = [f"too few rows to tell for {_listed(unclear)}"]
     sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
-    if overall == BEYOND:
-        sentence += _where(beyond, times)
+    if overall == BEYOND and beyond:
+        sentence += f" Beyond the tolerance by themselves: {_listed(beyond)}."
     if overall == BEYOND and measures.reversed and not top_label:
         sentence = f"Is this the score of the other class? {sentence}"
+    if overall == BEYOND and alarms:
+        when = _when(times)
+        sentence += f" Over time there {'is' if when.startswith('an ') else 'are'} {when}."
     if top_label and overall != BEYOND:
         sentence += _about_classes(classes)
     if overall != WITHIN and recalibrators is not None:
@@ -152,12 +155,6 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def _where(beyond: Sequence[str], times: Sequence[Span]) -> str:
-    """Where all rows are beyond the tolerance: the groups that are, and the alarms."""
-    text = f" Beyond the tolerance by themselves: {_listed(beyond)}." if beyond else ""
-    return text + (f" It comes {_when(times)}." if any(span.alarm for span in times) else "")
-
-
 def _since(times: Sequence[Span]) -> str | None:
     """The span from which on most raise an alarm, one of the last two included; None without."""
     judged = [span for span in times if not span.small]
@@ -177,11 +174,11 @@ def _when(times: Sequence[Span]) -> str:
     alarms, since = [span for span in times if span.alarm], _since(times)
     if since is not None:
         before = sum(span.name < since for span in alarms)
-        return f"with alarms since {written(since)}" + (f" and {before:,} before" if before else "")
+        return f"alarms since {written(since)}" + (f" and {before:,} before" if before else "")
     if len(alarms) == 1:
-        return f"with an alarm {_on(alarms[0])}"
+        return f"an alarm {_on(alarms[0])}"
     return (
-        f"with alarms on {len(alarms):,} of {len(times):,} spans of time, the first on "
+        f"alarms on {len(alarms):,} of {len(times):,} spans of time, the first on "
         f"{written(alarms[0].name)}"
     )
 
@@ -205,7 +202,7 @@ def watch(times: Sequence[Span], overall: Verdict) -> Verdict:
         f"{percent(last.happened)} happened, of {counted_rows(last.n)}"
     )
     if any(span.alarm for span in times):
-        when = _when(times).removeprefix("with ")
+        when = _when(times)
         return replace(overall, outcome=TIMES, sentence=f"{when[0].upper()}{when[1:]}: {seen}.")
     if not last.blind:
         return replace(overall, outcome=WITHIN, sentence=f"No alarm: {seen}.")
