@@ -50,7 +50,7 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
     if left:
         changed = sum(given.before is not None for given in hand.values())
         since = f", {changed} of them changed since you read them" if changed else ""
-        command = f"python -m classroom mark {name} --class {folder}"
+        command = f"classroom mark {name} --class {folder}"
         print(f"{left} answers are left to read{since}: {command}")
     return written
 

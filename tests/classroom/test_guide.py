@@ -17,11 +17,12 @@ from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
 from tests.classroom.tiny_class import need_sandbox
 from tools.sources.book import Book
+from tools.sources.opening import MODULE
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^\$ python -m classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
+COMMAND = re.compile(r"^\$ classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -72,6 +73,16 @@ def test_errors_are_one_line(
     with pytest.raises(SystemExit):
         main(["release", "nothing"])
     assert "measuring" in capsys.readouterr().err
+
+
+def test_the_guides_name_the_lines_that_install() -> None:
+    parts = f'"{MODULE}-audit @ AUDIT" "{MODULE}-records @ RECORDS"'
+    line = f'%pip install "{MODULE}[training] @ ADDRESS" {parts}'
+    for name in ("README.md", "book/teach.md"):
+        text = (REPOSITORY / name).read_text("utf-8")
+        assert line in text, name
+        assert "git+https://" in text
+        assert "pip install . ./calib_records ./classroom" in text
 
 
 def made(script: str, target: Path) -> str:
