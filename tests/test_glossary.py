@@ -39,7 +39,16 @@ def english(entry: list[str]) -> list[str]:
 
 # Plain words before a chapter makes them terms; chapter 1 says what it is to recalibrate.
 PLAIN = {
-    *("bin", "coverage", "gap", "intercept", "miscalibration", "parameter", "recalibration"),
+    *(
+        "bin",
+        "coverage",
+        "error",
+        "gap",
+        "intercept",
+        "miscalibration",
+        "parameter",
+        "recalibration",
+    ),
     *("score", "slope", "width"),
 }
 
