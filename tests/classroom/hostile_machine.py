@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hostile import Case, attack
+from tests.classroom.hostile import Case, attack
 
 SPY = """
 import os, socket, sys

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering import NAMES, marked, run, sheet_checks, write_data
 from scipy.special import softmax
 
 from assignments.measures import binned_error
@@ -24,6 +23,7 @@ from classroom.goals import load, read_goals
 from classroom.judge import worth
 from classroom.notebooks import notebook
 from classroom.variants import PUBLISHED, SHEETS, choices, secret_of, variant_of
+from tests.classroom.answering import NAMES, marked, run, sheet_checks, write_data
 
 SECRETS = [b"first", b"second"]
 SECRET = SECRETS[0]

@@ -13,17 +13,26 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import by_hand
 import numpy as np
 import pytest
-from answering import NAMES, marked, most, points, run, sheet_checks, variants
-from classmates import CLASSES, STORED, STUDENTS, copied, desk, measured, share, who_pastes
-from thorough import mostly_thorough
 
 from classroom.goals import load, read_goals
 from classroom.notebooks import notebook
 from classroom.release import all_text
 from classroom.variants import NEAR, PUBLISHED, SHEETS, choices, secret_of, variant_of, words
+from tests.classroom import by_hand
+from tests.classroom.answering import NAMES, marked, most, points, run, sheet_checks, variants
+from tests.classroom.classmates import (
+    CLASSES,
+    STORED,
+    STUDENTS,
+    copied,
+    desk,
+    measured,
+    share,
+    who_pastes,
+)
+from tests.thorough import mostly_thorough
 
 nan = math.nan
 GUIDE = (Path(__file__).parents[2] / "book/teach.md").read_text("utf-8")

@@ -1,0 +1,261 @@
+"""Every function and class of every room: how it takes predictions, or why it takes none.
+
+`OF_PREDICTIONS` has, by room and name, a use of each that takes them: it is given probabilities (or
+what `INPUTS` says) and labels, or ``Predictions``, and returns numbers. `METHODS` has makers of the
+recalibrators. All others are in `EXCUSED`, by the reason. What is in no list fails a test.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from calib_utils import decisions, metrics, plots, recalibration
+from calib_utils.predictions import Predictions, as_predictions
+from tests.recalibration.recalibration_cases import ALL_BINARY, ALL_MULTICLASS
+
+EVEN = np.full(4, 1 / 4)
+
+
+def numbers(found):
+    """What a function returned, as a flat array: of what was drawn, its numbers."""
+    parts = found if isinstance(found, (tuple, list)) else [found]
+    flat = [numbers(x) if isinstance(x, (tuple, list)) else np.ravel(x) for x in parts]
+    return np.concatenate([x.astype(float) for x in flat]) if flat else np.empty(0)
+
+
+def of(function, **settings):
+    return lambda *given: numbers(function(*given, **settings))
+
+
+def of_arrays(function):
+    """Of one whose arrays are confidences, and whether they are right."""
+
+    def use(probs, *labels):
+        whole = probs if isinstance(probs, Predictions) else as_predictions(probs, *labels)
+        return numbers(function(whole))
+
+    return use
+
+
+def unlabelled(function, *settings):
+    return lambda probs, *_: numbers(function(probs, *settings))
+
+
+def drawn(function, *names):
+    """The numbers in what was drawn."""
+
+    def use(*given):
+        found = function(*given)
+        plt.close("all")
+        return numbers([getattr(found, name) for name in names])
+
+    return use
+
+
+def streamed(*given):
+    metric = metrics.CalibrationError()
+    metric.update(*given)
+    return numbers(metric.compute())
+
+
+def streamed_by_class(probs, *labels):
+    rows = probs.array if isinstance(probs, Predictions) else probs
+    binary = not isinstance(rows, float) and len(rows) > 0 and np.ndim(rows[0]) == 0
+    metric = metrics.ClasswiseCalibrationError(2 if binary else 4)
+    metric.update(probs, *labels)
+    return numbers(metric.compute())
+
+
+def scored(probs, *labels):
+    """A scorer takes arrays alone."""
+    if isinstance(probs, Predictions):
+        return numbers(metrics.brier_score(probs))
+    return numbers(metrics.labels_first(metrics.brier_score)(*labels, probs))
+
+
+def in_sets(*given):
+    fitted = decisions.ConformalSets(0.6).fit(*given)
+    return np.append(fitted.threshold_, numbers(fitted.predict(given[0])))
+
+
+def several(probs, *labels):
+    return plots.reliability_diagrams({"a": probs}, *labels)["a"]
+
+
+def at_temperatures(*given):
+    first, *labels = given
+    return plots.temperature_curve(first, *labels, temperatures=[0.7, 1.5])
+
+
+def mapped(*given):
+    warm = recalibration.TemperatureScaling(2.0).fit([-1.0, 1.0], [0, 1])
+    return plots.calibration_map(warm, *given)
+
+
+def displayed(probs, *labels):
+    """It takes arrays in scikit-learn's order, or what `reliability_diagram` takes."""
+    if isinstance(probs, Predictions):
+        return drawn(lambda *given: plots.ReliabilityDisplay(*given).plot().diagram_, *BINS)(probs)
+    show = plots.ReliabilityDisplay.from_predictions
+    return drawn(lambda *given: show(*given).diagram_, *BINS)(*labels, probs)
+
+
+BINS = ("bins", "ece", "baseline")
+OF_PREDICTIONS = {
+    "metrics": {
+        "CalibrationError": streamed,
+        "ClasswiseCalibrationError": streamed_by_class,
+        "accuracy": of(metrics.accuracy),
+        "adaptive_calibration_error": of(metrics.adaptive_calibration_error),
+        "brier_decomposition": of(metrics.brier_decomposition),
+        "brier_score": of(metrics.brier_score),
+        "baseline_calibration_error": unlabelled(metrics.baseline_calibration_error),
+        "calibration_error_interval": of(metrics.calibration_error_interval),
+        "calibration_test": of(metrics.calibration_test, draws=50),
+        "classwise_calibration_error": of(metrics.classwise_calibration_error),
+        "confidence_auroc": of(metrics.confidence_auroc),
+        "cox_line": of(metrics.cox_line),
+        "debiased_calibration_error": of(metrics.debiased_calibration_error),
+        "debiased_calibration_error_interval": of(metrics.debiased_calibration_error_interval),
+        "decision_curve": of(metrics.decision_curve),
+        "expected_calibration_error": of(metrics.expected_calibration_error),
+        "integrated_calibration_index": of(metrics.integrated_calibration_index),
+        "ks_calibration_error": of(metrics.ks_calibration_error),
+        "labels_first": scored,
+        "maximum_calibration_error": of(metrics.maximum_calibration_error, n_bins=5),
+        "negative_log_likelihood": of(metrics.negative_log_likelihood),
+        "observed_to_expected": of(metrics.observed_to_expected),
+        "reliability_bins": of_arrays(metrics.reliability_bins),
+        "smooth_calibration_error": of(metrics.smooth_calibration_error),
+        "smooth_reliability": of(metrics.smooth_reliability),
+        "spiegelhalter_test": of(metrics.spiegelhalter_test),
+        "top_label": of(metrics.top_label),
+    },
+    "decisions": {
+        "ConformalSets": in_sets,
+        "adjust_priors": unlabelled(decisions.adjust_priors, EVEN, EVEN),
+        "estimate_priors": unlabelled(decisions.estimate_priors, EVEN),
+        "risk_coverage": of_arrays(lambda p: decisions.risk_coverage(p)[:4]),
+        "selection_threshold": of_arrays(lambda p: decisions.selection_threshold(p, risk=0.6)),
+    },
+    "plots": {
+        "calibration_map": drawn(mapped, "bins"),
+        "confidence_histogram": drawn(
+            plots.confidence_histogram, "share", "mean_confidence", "accuracy"
+        ),
+        "ReliabilityDisplay": displayed,
+        "decision_curve_plot": drawn(plots.decision_curve_plot, "curve"),
+        "reliability_diagram": drawn(plots.reliability_diagram, *BINS),
+        "reliability_diagrams": drawn(several, *BINS),
+        "smooth_reliability_diagram": drawn(plots.smooth_reliability_diagram, "curve", "seen"),
+        "temperature_curve": drawn(at_temperatures, "eces"),
+    },
+}
+INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
+UNLABELLED = {"baseline_calibration_error", "adjust_priors", "estimate_priors"}
+# Of confidences these are scores of both outcomes, and of rows of all classes.
+OF_BOTH_OUTCOMES = {"brier_score", "labels_first", "negative_log_likelihood"}
+# A weight counts the row more often in all others that take weights.
+NO_REPEATS = {
+    **dict.fromkeys(
+        (
+            "calibration_error_interval",
+            "cox_line",
+            "debiased_calibration_error",
+            "debiased_calibration_error_interval",
+            "spiegelhalter_test",
+        ),
+        "two rows are less noise than one of weight two",
+    ),
+    "adaptive_calibration_error": "its bins of equal mass have other edges",
+    "calibration_map": "its bins of equal mass have other edges",
+    "top_label": "it gives numbers for each row, and leaves the weights alone",
+    "adjust_priors": "it gives numbers for each row, and leaves the weights alone",
+}
+
+METHODS = {
+    **{name: (make, "logits") for name, make in ALL_MULTICLASS.items()},
+    **{f"binary {name}": (make, "odds") for name, make in ALL_BINARY.items()},
+}
+# Of these a weight of two is not quite two rows.
+NO_REPEATED_FITS = {
+    name: "bins of equal mass have other edges" for name in METHODS if "equal mass" in name
+}
+
+# Who offers several methods leaves these out, by the reason.
+LEFT_OUT = {
+    "CalibratedModule in torch": {
+        "it is no plain arithmetic": "BayesianBinningIntoQuantiles HistogramBinning "
+        "IsotonicRegression OneVersusRest",
+        "what a network takes does not say which group it is": "PlattPerGroup",
+    },
+    "the report of an audit": {
+        "the structured one fits no worse with fewer parameters": "MatrixScaling "
+        "DirichletCalibration",
+        "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
+        "HistogramBinning",
+        "it is tried where groups need it, in calib_audit/test_per_group": "PlattPerGroup",
+    },
+    "the benchmark of recalibrators": {
+        "public networks have no groups": "PlattPerGroup",
+    },
+}
+
+RESULT, CONSTANT = "holds what a function returns", "a constant"
+FILES, RUNS = "reads or writes files", "takes runs, not predictions"
+EXCUSED = {
+    "metrics": {
+        RESULT: "BrierDecomposition CalibrationBaseline CalibrationTest CoxLine DecisionCurve "
+        "ReliabilityBins "
+        "SmoothReliability SpiegelhalterTest",
+    },
+    "decisions": {
+        RESULT: "RiskCoverage SetCoverage",
+        "takes sets, from ConformalSets": "set_coverage",
+    },
+    "plots": {
+        RESULT: "CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
+        "GeneralizationPlot "
+        "ReliabilityDiagram SmoothReliabilityDiagram TemperatureCurve",
+        CONSTANT: "BLUE GREY ORANGE",
+        RUNS: "factor_panels factor_plot generalization_plot history_panels verdict_plot",
+    },
+    "predictions": {
+        "is the gate, which test_predictions goes through": "Predictions as_predictions",
+    },
+    "recalibration": {
+        "takes features, in test_recalibration_sklearn": "CalibratedClassifier",
+        "takes what its network does, in test_recalibration_module": "CalibratedModule",
+        "is what the methods share": "Recalibrator",
+        FILES: "load",
+    },
+    "records": {
+        RESULT: "Answers Experiment ExperimentRecord Forecast ImageNetPredictions PredictionRecord "
+        "PublishedForecasts Recalibrated Recipe Samples",
+        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IDENTIFIERS IMAGENET_NETWORKS "
+        "LANGUAGE_MODELS OUTCOMES QUESTIONS",
+        FILES: "list_answers list_experiments list_records load_answers load_experiment "
+        "load_forecasts load_grid load_identifier load_imagenet load_outcomes load_recalibrated "
+        "load_record load_samples save_experiment "
+        "save_forecasts save_recalibrated save_record",
+        RUNS: "by_level describe_protocol",
+    },
+    "report": {
+        "takes two predictions, in test_pairs": "paired_ece_difference",
+        RESULT: "ClaimError Difference Markdown McNemar RunDifference Spread Verdict Verdicts",
+        RUNS: "by_training compare compare_beyond_gap compare_forecasts judge level_table "
+        "pooled_spread",
+        "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
+        "table",
+    },
+    "training": {
+        "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
+        "ImageSet Recipe TextSet build_model channel_statistics choose_device cifar_resnet "
+        "common_words corrupt duration environment fast_resnet fine_tune focal_loss "
+        "label_smoothing lenet5 load_cifar100 load_digits load_shakespeare load_splits mixup "
+        "plain_words predict_logits resnet34 time_epoch train train_validation_split transformer",
+    },
+    "experiments": {
+        RUNS: "Comparison ExperimentRecord Run by_level describe_protocol grid_names "
+        "list_experiments load_experiment load_grid plan_grid planned_comparisons save_experiment",
+    },
+}
