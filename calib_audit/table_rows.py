@@ -197,8 +197,9 @@ def measure_rows(report: Findings) -> list[MeasureRow]:
         MeasureRow(
             "population ECE",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of the largest one, in bins of equal width, of equal mass or on the sides "
-            "of the line: a lower bound of the true calibration error, on which the verdict is based",
+            "95 % interval of the largest one, in bins of equal width, of equal mass or on the "
+            "sides of the line: a lower bound of the true calibration error, on which the "
+            "verdict is based",
         ),
         MeasureRow(
             "debiased error (root mean square)",
