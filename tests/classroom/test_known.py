@@ -14,7 +14,7 @@ from classroom.known import asked, example, facts, for_teacher, known
 from classroom.notebooks import rendered
 from classroom.release import data_of
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
-from tests.classroom import by_hand
+from tests.classroom.answering import answers
 
 SECRET = b"of the tests of what is known"
 SMALLEST = {"bits", "nats", "odds", "rarity", "distances"}  # is that of the predicted class
@@ -85,7 +85,7 @@ def test_the_answers_about_the_cameras_are_those_of_who_wrote_them_apart() -> No
     for sheet in SHEETS:
         arrays = data_of("measuring", SECRET, sheet)[f"photographs-{sheet}.npz"]
         variant, found = variant_of("measuring", SECRET, sheet), known("measuring", SECRET, sheet)
-        functions = by_hand.measuring({**variant, "camera": "alone"})
+        functions = answers("measuring", {**variant, "camera": "alone"})
         given = (arrays["probs"], arrays["labels"], arrays["weights"])
         right = given[0].argmax(axis=1) == given[1]
         tops = (given[0].max(axis=1), right, given[2])

@@ -5,9 +5,11 @@ from inspect import signature
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
 
 from calib_utils import decisions, plots, report
+from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import PlattScaling, VectorScaling
 from calib_utils.records import by_level, load_grid
 from tests.predictions.bad_input_cases import (
@@ -42,26 +44,22 @@ def _nothing_is_drawn():
 
 
 @pytest.mark.parametrize("bad", BAD_LABELS)
-def test_labels_of_sets_and_logits(bad):
+def test_the_gate_refuses_labels(bad):
     labels, message = BAD_LABELS[bad]
     with pytest.raises(ValueError, match=f"^labels: .*{message}"):
-        decisions.set_coverage(SETS, labels)
+        as_predictions(PROBS, labels)
     with pytest.raises(ValueError, match=f"^labels: .*{message}"):
-        plots.temperature_curve(LOGITS, labels, [1.0])
+        decisions.set_coverage(SETS, labels)
 
 
 @pytest.mark.parametrize("bad", BAD_PROBS)
-def test_probs_of_new_samples(bad):
+def test_the_gate_refuses_probs(bad):
     probs, message = BAD_PROBS[bad]
     with pytest.raises(ValueError, match=f"^probs: .*{message}"):
-        FITTED.predict(probs)
-
-
-@pytest.mark.parametrize("bad", ["too few", "floats", "NaN", "text", "one-hot"])
-def test_labels_of_a_map(bad):
-    labels, message = BAD_LABELS[bad]
-    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
-        plots.calibration_map(PLATT, LOGITS[:, 0], labels)
+        as_predictions(probs, LABELS)
+    if isinstance(probs, np.ndarray) and probs.dtype == float and not np.ma.isMA(probs):
+        with pytest.raises(ValueError, match=f"^probs: .*{message}"):
+            as_predictions(torch.from_numpy(probs), torch.from_numpy(LABELS))
 
 
 @pytest.mark.parametrize(

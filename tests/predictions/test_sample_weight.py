@@ -14,7 +14,7 @@ from calib_utils.metrics import streaming
 from calib_utils.metrics.debiased import debiased_squared_error
 from calib_utils.predictions import as_predictions, taken
 from calib_utils.recalibration import PlattScaling, TemperatureScaling
-from tests.predictions.contract_cases import OF_PREDICTIONS, numbers
+from tests.contract_cases import OF_PREDICTIONS, numbers
 
 N, K = 1500, 4
 RNG = np.random.default_rng(0)

@@ -98,18 +98,6 @@ def test_so_does_one_that_fails_within(monkeypatch):
     assert vars(method) == before
 
 
-@every_method
-def test_torch_and_numpy_give_the_same_in_their_own_kind(make, data):
-    logits, labels = data
-    expected = make().fit(logits, labels).predict_proba(logits)
-    tensor = torch.tensor(logits)
-    found = make().fit(tensor.requires_grad_(), torch.tensor(labels)).predict_proba(tensor)
-    assert isinstance(expected, np.ndarray)
-    assert isinstance(found, torch.Tensor)
-    assert found.dtype == tensor.dtype
-    np.testing.assert_array_equal(found.numpy(), expected)
-
-
 @pytest.mark.parametrize("name", ["temperature", "matrix", "one-versus-rest isotonic"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_comes_back_as_it_came(dtype, name):
@@ -255,21 +243,6 @@ def test_warnings_point_to_the_caller():
 
 
 # ---------------------------------------------------------------- files
-
-
-@every_method
-def test_save_and_load_give_the_same_bits(make, data, tmp_path):
-    fitted = make().fit(*data)
-    path = tmp_path / "fitted.npz"
-    fitted.save(path)
-    again = load(path)
-    assert type(again) is type(fitted)
-    assert repr(again) == repr(fitted)
-    assert again.n_classes_ == fitted.n_classes_
-    np.testing.assert_array_equal(again.predict_proba(data[0]), fitted.predict_proba(data[0]))
-    assert [p.name for p in tmp_path.iterdir()] == ["fitted.npz"]
-    with np.load(path, allow_pickle=False) as file:  # any object array would raise here
-        assert all(file[name].dtype != object for name in file.files)
 
 
 def test_fixed_temperature_is_saved(tmp_path):
