@@ -524,49 +524,6 @@ def test_nothing_side_by_side_is_refused(overconfident):
 # ---------------------------------------------------------------- without bins
 
 
-def test_the_smooth_curve_its_gap_and_the_density_are_drawn(overconfident):
-    drawn = plots.smooth_reliability_diagram(*overconfident)
-    curve = metrics.smooth_reliability(*overconfident)
-    line, diagonal = drawn.ax.lines
-    np.testing.assert_array_equal(line.get_xdata(), curve.confidence)
-    np.testing.assert_array_equal(line.get_ydata()[drawn.seen], curve.accuracy[drawn.seen])
-    assert np.isnan(line.get_ydata()[~drawn.seen]).all()
-    np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    hill, gap = drawn.ax.collections
-    outline = hill.get_paths()[0].vertices
-    top = outline[np.argsort(outline[:, 0])][:, 1].max()
-    assert outline[outline[:, 1].argmax(), 0] == curve.confidence[curve.density.argmax()]
-    assert 0 < top < 0.3
-    assert gap.get_hatch()
-    texts = [text.get_text() for text in drawn.ax.get_legend().get_texts()]
-    smooth = metrics.smooth_calibration_error(*overconfident)
-    assert f"Gap, smECE = {100 * smooth:.2f} %" in texts
-    assert drawn.ax.get_title() == "Smooth reliability diagram"
-
-
-def test_the_smooth_curve_ends_where_the_samples_do():
-    confidences = np.repeat([0.3, 0.7], 500)
-    drawn = plots.smooth_reliability_diagram(confidences, (np.arange(1000) % 10 < 3) * 1)
-    seen = drawn.curve.confidence[drawn.seen]
-    assert drawn.curve.error < 0.3
-    assert drawn.seen[[307, 717]].all()
-    reach = 4 * drawn.curve.width
-    assert seen.min() >= max(0, 0.3 - reach)
-    assert seen.max() <= min(1, 0.7 + reach)
-    alone = plots.smooth_reliability_diagram([0.9] * 100, [1] * 90 + [0] * 10)
-    near = np.abs(alone.curve.confidence - 0.9) < 5 * alone.curve.width
-    assert alone.seen.any()
-    assert not alone.seen[~near].any()
-
-
-def test_the_smooth_curve_of_two_classes_says_so():
-    ax = plt.figure().add_subplot()
-    drawn = plots.smooth_reliability_diagram([0.2, 0.8, 0.6], [0, 1, 1], ax=ax)
-    assert drawn.ax is ax
-    assert ax.get_ylabel() == "Frequency of the positive class"
-    assert "Positives" in [text.get_text() for text in ax.get_legend().get_texts()]
-
-
 @pytest.mark.parametrize(
     ("probs", "name"),
     [([[0.6, 0.4]] * 10, "Gap, underconfident"), ([0.6] * 10, "Gap, predicted low")],
