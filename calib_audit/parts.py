@@ -197,6 +197,8 @@ def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap
         at_edge = calibrated * edge * (1 - edge) / (rate * (1 - rate))
         variance = max(variance, at_edge / n)
     (equal,) = worth(whole[COUNT], np.array([rate]), heaviness(whole)).tolist()
+    if in_blocks:  # those in which by luck little happened seem to be worth more
+        equal = min(equal, n)
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
     chance = 1.0

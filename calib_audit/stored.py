@@ -29,7 +29,7 @@ class Stored(NamedTuple):
     """What a later report takes of an earlier one.
 
     Attributes:
-        error: the interval of the binned calibration error.
+        error: the interval of the population ECE.
         sums: of all rows, and of each group, by column and value.
         predicted: what was predicted, as `Columns` says by ``top_label``, ``classes`` and
             ``positive``; empty if the report does not know it.

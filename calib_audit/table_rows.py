@@ -195,10 +195,11 @@ def measure_rows(report: Findings) -> list[MeasureRow]:
             f"one in twenty such models exceeds {percent(m.baseline_ece.high)}",
         ),
         MeasureRow(
-            "binned calibration error",
+            "population ECE",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of the largest error, in bins of equal width, of equal mass or on the "
-            "sides of the line: a lower bound of the true error, on which the verdict is based",
+            "95 % interval of the largest one, in bins of equal width, of equal mass or on the "
+            "sides of the line: a lower bound of the true calibration error, on which the "
+            "verdict is based",
         ),
         MeasureRow(
             "debiased error (root mean square)",

@@ -40,7 +40,7 @@ _NAMED = 3  # groups in a sentence; the others are counted
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the interval of the binned calibration error compares with the tolerance.
+    """How the interval of the population ECE compares with the tolerance.
 
     Attributes:
         outcome: of all that was asked for. "beyond" if the error of all rows is; else "groups" if
@@ -197,8 +197,8 @@ def _evidence(
     low, high = measures.error
     asked = f"the tolerance of {points(limit)} points"
     text = (
-        f" On {_rows(measures)} its binned error, a lower "
-        f"bound of the true one, lies between {points(low)} and {points(high)} points"
+        f" On {_rows(measures)} its population ECE, a lower bound "
+        f"of its true calibration error, lies between {points(low)} and {points(high)} points"
     )
     if overall == WITHIN:
         return f"{text}, within {asked}."
@@ -343,7 +343,7 @@ def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
     The gaps of the bins, with the noise subtracted from their squares, are taken as the true ones.
     A typical larger sample then shows gaps of the mean size that they give with its smaller noise.
     The result is the first size at which the interval of such a sample decides. It may well take
-    more, because the true error may be closer to the tolerance than these rows suggest.
+    more, because the population ECE may be closer to the tolerance than these rows suggest.
     """
     times = 1.0
     while times < _MOST_TIMES:

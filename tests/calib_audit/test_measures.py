@@ -163,7 +163,10 @@ class TestVerdict:
         within = of(*drawn(40_000, 0)).verdict
         assert (within.outcome, within.exit_code) == ("within", 0)
         assert within.sentence.startswith("Trustworthy, as far as these rows show: it predicts 33.")
-        assert "On 40,000 rows its binned error, a lower bound of the true one" in within.sentence
+        assert (
+            "On 40,000 rows its population ECE, a lower bound of its true calibration error"
+            in within.sentence
+        )
         beyond = of(*drawn(4_000, 0, 1, -1)).verdict
         assert (beyond.outcome, beyond.exit_code) == ("beyond", 1)
         undecided = of(*drawn(400, 0)).verdict
