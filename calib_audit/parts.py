@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import betainc, stdtr, stdtrit
 
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
+from calib_utils.comparing.verdicts import holm
 from calib_utils.metrics.intervals import noise_of_means
-from calib_utils.report.verdicts import holm
 
 __all__ = [
     "BEYOND",

@@ -134,7 +134,7 @@ def test_an_edit_of_the_report_on_a_model_concerns_the_chapters_that_show_one(
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
     room = set(Path("calib_audit").rglob("*.py"))
-    chapters = [*Path("notebooks").rglob("*.md"), *Path("assignments").rglob("*.md")]
+    chapters = [*Path("notebooks").rglob("*.md"), *Path("classroom/assignments").rglob("*.md")]
     stale = {
         path.as_posix()
         for path in chapters

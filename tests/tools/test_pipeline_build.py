@@ -294,7 +294,7 @@ def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
         assert built.steps("parts") == {"make tables/results.md"}
         assert built.waiting() == {"site"}
     assert built.steps("parts") == {"make tables/results.md"}
-    assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
+    assert built.waiting_for("classroom/assignments/one/goals.toml") == {GOALS}
     assert built.waiting() == set()
 
 

@@ -96,7 +96,7 @@ def test_make_test_begins_without_compiled_code(tmp_path: Path) -> None:
     python.parent.mkdir()
     python.write_text("#!/bin/sh\n", "utf-8")
     python.chmod(0o755)
-    for folder in (*PACKAGES, "assignments", "tests"):
+    for folder in (*PACKAGES, "tests"):
         (tmp_path / folder / "inner/__pycache__").mkdir(parents=True)
     make = ["make", "-f", Path(__file__).parents[2] / "Makefile", "-o", ".venv/.installed"]
     subprocess.run([*make, f"BIN={python.parent}", "test-code"], cwd=tmp_path, check=True)

@@ -27,7 +27,7 @@ from tools.sources.errors import MystError, plainly
 BUILD = Path("build")
 LOCK, SOURCES = BUILD / ".lock", BUILD / "sources"
 FOLDERS = (
-    *("assignments", "benchmarks", "book", "calib_audit", "calib_records", "calib_utils"),
+    *("benchmarks", "book", "calib_audit", "calib_records", "calib_utils"),
     *("classroom", "notebooks", "tools"),
 )
 FILES = ("CHANGELOG.md", "README.md", "_config.yml", "_toc.yml", "dodo.py", "requirements.lock")
