@@ -75,6 +75,11 @@ def test_errors_are_one_line(
     assert "measuring" in capsys.readouterr().err
 
 
+def test_the_guide_says_how_long_a_submission_may_take() -> None:
+    short, lab = (60 + 4 * read_goals(name).seconds for name in ("measuring", "lab"))
+    assert f"which is {short:g} seconds, or {lab / 60:g} minutes for the lab" in GUIDE
+
+
 def test_the_guides_name_the_lines_that_install() -> None:
     parts = f'"{MODULE}-audit @ AUDIT" "{MODULE}-records @ RECORDS"'
     line = f'%pip install "{MODULE}[training] @ ADDRESS" {parts}'
