@@ -47,12 +47,12 @@ def rain() -> ui.Json:
         "Bold or timid",
         "How often it rained, by forecast, as a power pushes the forecasts away from "
         "50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal. The "
-        "standard deviation is that of the event if the forecast were true; the lower its mean, the "
-        "sharper the forecasts.",
+        "standard deviation is that of the event if the forecast were true; the lower its mean, "
+        "the sharper the forecasts.",
         "How often it rained against the forecast, with the diagonal. With a power above 1 the "
         "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
-        "gap, lowest at a power of 1, and the mean standard deviation at the forecasts, which falls "
-        "as the power rises.",
+        "gap, lowest at a power of 1, and the mean standard deviation at the forecasts, which "
+        "falls as the power rises.",
         [ui.slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
         [
             ui.number("accuracy", [percent(share, 0) for share in accuracies], [0]),
