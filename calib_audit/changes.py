@@ -46,7 +46,7 @@ class Changes:
         found: all rows first, then the groups that both have.
         tolerance: of a change, 0 to 1.
         relative_tolerance: the largest change beside the rate of the rarer outcome, 0 to 1.
-        errors: the interval of the binned calibration error in both.
+        errors: the interval of the population ECE in both.
         missing: groups that only one of the two has.
 
     Example:
@@ -83,9 +83,7 @@ class Changes:
         }[self.exit_code]
         lines = [f"{opening}."]
         for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
-            lines.append(
-                f"  binned calibration error of the {which}: {points(low)} to {points(high)} points"
-            )
+            lines.append(f"  population ECE of the {which}: {points(low)} to {points(high)} points")
         for one in self.found:
             gaps = " and ".join(map(signed_points, one.gaps))
             interval = " to ".join(map(signed_points, one.interval))

@@ -65,7 +65,7 @@ class Measures:
         auroc, auroc_interval: how often a row that is positive (or correct) has a higher score than
             one that is not; NaN if there are none.
         ece, baseline_ece: the ECE, and the ECE that a calibrated model would get.
-        error: the interval of the largest of three binned calibration errors, in bins of equal
+        error: the interval of the largest of three population ECEs, in bins of equal
             width, in bins of equal mass, and on the two sides of the line. It is a lower bound,
             because gaps that cancel within a bin are not counted.
         debiased, debiased_interval: the root mean square of the gaps, corrected for their noise.

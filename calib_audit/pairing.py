@@ -30,7 +30,7 @@ class Pair:
         n: rows.
         nll, brier: of the second minus the first.
         correct: on how many rows only one of the two is correct.
-        errors: the interval of each model's binned calibration error, as in a report.
+        errors: the interval of each model's population ECE, as in a report.
     """
 
     n: int
@@ -60,9 +60,7 @@ class Pair:
                 f"({number(low, 3)} to {number(high, 3)})"
             )
         for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
-            lines.append(
-                f"  binned calibration error of the {which}: {points(low)} to {points(high)} points"
-            )
+            lines.append(f"  population ECE of the {which}: {points(low)} to {points(high)} points")
         lines.append(
             f"  only the first is correct on {counted_rows(self.correct.only_first)}, only the "
             f"second on {self.correct.only_second:,}"

@@ -33,32 +33,32 @@ def rain() -> ui.Json:
     often = np.bincount(group, rained) / counts
     forecasts = [push(chances, power) for power in POWERS]
     gaps = [float(counts @ np.abs(one - often) / N_DAYS) for one in forecasts]
-    left_open = [float(np.sqrt(one * (1 - one))[group].mean()) for one in forecasts]
+    spreads = [float(np.sqrt(one * (1 - one))[group].mean()) for one in forecasts]
     accuracies = [accuracy(one[group], labels) for one in forecasts]
     confidences = [float(np.maximum(one, 1 - one)[group].mean()) for one in forecasts]
-    known = {"timid": 0.5, "honest": 1, "bold": 2}
+    known = {"Timid": 0.5, "Honest": 1, "Bold": 2}
     marks = {list(POWERS).index(power): f"{who}: {power:.1f}" for who, power in known.items()}
     shares = (0, 0.2, 0.4, 0.6, 0.8, 1)
     across = (0.5, 1, 1.5, 2, 2.5, 3)
-    places = [(1, "honest")]
+    places = [(1, "Honest")]
     unit = ui.axis(0, 1, shares, "Forecast")
     return ui.play(
         ["fig-three-forecasters"],
         "Bold or timid",
         "How often it rained, by forecast, as a power pushes the forecasts away from "
-        "50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal. Left open: "
-        "the mean standard deviation of the event at the forecast chance; the lower it is, the "
-        "sharper the forecasts are.",
+        "50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal. The "
+        "standard deviation is that of the event if the forecast were true; the lower its mean, "
+        "the sharper the forecasts.",
         "How often it rained against the forecast, with the diagonal. With a power above 1 the "
         "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
-        "gap, lowest at a power of 1, and what the forecasts leave open, which falls as the power "
-        "rises.",
+        "gap, lowest at a power of 1, and the mean standard deviation at the forecasts, which "
+        "falls as the power rises.",
         [ui.slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
         [
             ui.number("accuracy", [percent(share, 0) for share in accuracies], [0]),
             ui.number("confidence", [percent(share, 0) for share in confidences], [0]),
             ui.number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
-            ui.number("left open", [f"{one:.2f}" for one in left_open], [0]),
+            ui.number("standard deviation", [f"{one:.2f}" for one in spreads], [0]),
         ],
         [
             ui.lines(
@@ -80,10 +80,10 @@ def rain() -> ui.Json:
                 marks=places,
             ),
             ui.lines(
-                "Left open",
+                "Standard deviation",
                 ui.axis(0.2, 3, across, "Power"),
                 ui.axis(0, 0.6, (0, 0.2, 0.4)),
-                [ui.curve(POWERS, left_open, moves=True)],
+                [ui.curve(POWERS, spreads, moves=True)],
                 at=0,
                 marks=places,
             ),

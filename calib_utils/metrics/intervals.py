@@ -5,8 +5,8 @@ correctness, divided by the number of all samples. S differs from the true mu of
 of a known size, and the absolute value turns noise into error: if mu is small compared with the
 noise, |S| is too large. The ECE is therefore biased upwards by an amount that depends on the truth,
 and a bootstrap, which adds noise once more, moves the interval the wrong way. Here each end comes
-from a test instead: how small, and how large, may the true error be so that an ECE like the
-observed one is still unsurprising?
+from a test instead: how small, and how large, may the population ECE be so that an ECE like
+the observed one is still unsurprising?
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def calibration_error_interval(
     seed: int = 0,
     blocks: Any = None,
 ) -> tuple[float, float]:
-    """An interval for the binned calibration error of the network, which its ECE estimates.
+    """An interval for the population ECE of the network, which its ECE estimates.
 
-    The error is that of the network in the population, in the bins of this sample: the mean over
-    the bins of the distance between confidence and accuracy. In the cases of the benchmark of
-    coverage, with 500 samples or more, its coverage was at least ``level``, even if the network is
-    calibrated and the error is 0. With very few samples it may be lower: with ten of one confidence
-    it is 92 % in the worst case, where ``level`` is 95 %. The interval accounts for the choice of
-    the samples, not for a new training run.
+    That is the ECE that it would have on infinitely many samples, in the bins of this sample: the
+    distance between confidence and accuracy in each bin, weighted by the bin's share of samples. In
+    the cases of the benchmark of coverage, with 500 samples or more, the coverage was at least
+    ``level``, even if the network is calibrated. With very few samples it may be lower: with ten of
+    one confidence it is 92 % in the worst case, where ``level`` is 95 %. The interval accounts for
+    the choice of the samples, not for a new training run.
 
-    The upper end is the largest error at which an ECE as low as the observed one still has a
-    probability of (1 - level) / 2, if the error is spread over the bins in proportion to their
+    The upper end is the largest population ECE at which an ECE as low as the observed one still has
+    a probability of (1 - level) / 2, if the error is spread over the bins in proportion to their
     noise (a choice, because its true spread is unknown). An ECE below the 16 % quantile of a
     calibrated network's counts as that quantile. The lower end is the ECE minus the noise that may
     be in it; in bins with a clear gap, the noise counts with its sign, and not its absolute value.
@@ -300,7 +300,7 @@ def _independent(of_bins: np.ndarray, seed: int) -> BinNoise:
 
 
 def _too_high(noise: BinNoise) -> np.ndarray:
-    """Draws of a bound of the ECE's excess over the true error.
+    """Draws of a bound of the ECE's excess over the population ECE.
 
     |mu + noise| - |mu| is at most |noise|; and if mu is so large that its sign is clear, it is the
     noise itself, up to that sign.

@@ -20,10 +20,9 @@ ENTRIES = [entry for entries in LISTS for entry in entries]
 CHAPTERS = [page for page in BOOK.chapters if "/solutions/" not in page]
 NUMBERED = [page for page, number in BOOK.pages.items() if number]
 MOST_WORDS = 4  # of a term; what is longer and in bold is a sentence to remember
-# Words in bold that need no entry: the characters of chapter 1, the course's own words for its
-# runs and verdicts, and what a sentence only stresses.
+# Words in bold that need no entry: the course's own words for its runs and verdicts,
+# and what a sentence only stresses.
 NO_TERMS = {
-    *("honest", "bold", "timid", "lazy"),
     *("grid", "record", "recipe", "block", "exploratory", "undecided", "holds", "does not hold"),
     *("above", "below", "not", "pointwise", "adaptive", "the bars rise", "exit status"),
     *("boosted trees", "test images", "training images"),
@@ -40,7 +39,16 @@ def english(entry: list[str]) -> list[str]:
 
 # Plain words before a chapter makes them terms; chapter 1 says what it is to recalibrate.
 PLAIN = {
-    *("bin", "coverage", "gap", "intercept", "miscalibration", "parameter", "recalibration"),
+    *(
+        "bin",
+        "coverage",
+        "error",
+        "gap",
+        "intercept",
+        "miscalibration",
+        "parameter",
+        "recalibration",
+    ),
     *("score", "slope", "width"),
 }
 

@@ -163,7 +163,10 @@ class TestVerdict:
         within = of(*drawn(40_000, 0)).verdict
         assert (within.outcome, within.exit_code) == ("within", 0)
         assert within.sentence.startswith("Trustworthy, as far as these rows show: it predicts 33.")
-        assert "On 40,000 rows its binned error, a lower bound of the true one" in within.sentence
+        assert (
+            "On 40,000 rows its population ECE, a lower bound of its true calibration error"
+            in within.sentence
+        )
         beyond = of(*drawn(4_000, 0, 1, -1)).verdict
         assert (beyond.outcome, beyond.exit_code) == ("beyond", 1)
         undecided = of(*drawn(400, 0)).verdict
@@ -492,7 +495,7 @@ class TestTimes:
 
     def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "base.json").write_text("{}")
-        with pytest.raises(ValueError, match="expected the JSON of a report in format 2"):
+        with pytest.raises(ValueError, match="expected the JSON of a report in format 3"):
             bins_of_baseline(tmp_path / "base.json", 15)
         with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
             bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)
