@@ -53,7 +53,7 @@ dist: $(INSTALLED) ## Make the wheels of the module, the report, the records and
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_records
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel classroom
 
-quick: $(INSTALLED) ## Test the module alone, without PyTorch and a browser, in about a minute
+quick: $(INSTALLED) ## Test the module alone, without PyTorch and a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m "not thorough" \
 	  $$($(NO_BOOK)|\btorch\b' $(MODULE_TESTS))
 

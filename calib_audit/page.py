@@ -244,7 +244,7 @@ def as_page(report: Findings) -> str:
             (
                 table.title,
                 Table(table_rows.PartRow, table_rows.part_rows(table)),
-                max(0, len(table.parts) - table_rows.MOST_PARTS),
+                table_rows.others(table),
             )
             for table in table_rows.titled_parts(report)
         ],
