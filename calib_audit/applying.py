@@ -12,7 +12,15 @@ from typing import Any, TextIO
 import numpy as np
 
 from calib_audit.class_columns import scores_of
-from calib_audit.column_types import check_flat, float_type, is_missing, texts_of
+from calib_audit.column_types import (
+    as_array,
+    as_coded,
+    check_flat,
+    crossed,
+    float_type,
+    is_missing,
+    texts_of,
+)
 from calib_audit.columns import there
 from calib_audit.files import open_source
 from calib_audit.probabilities import log_probs_of, probabilities, scores_in
@@ -102,7 +110,9 @@ def _write(
         if group is None:
             recalibrated = recalibrator.predict_proba(given)
         else:
-            groups = _groups_in(raw[group], group, places, source.words)
+            cells = group.split("*") if group not in raw else [group]
+            parts = [_groups_in(raw[name], name, places, source.words) for name in cells]
+            groups = as_array(crossed([as_coded(part) for part in parts]))
             new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
             recalibrated = _by_groups(recalibrator, given, groups)
         recalibrated = np.asarray(recalibrated).reshape(len(places), -1)
@@ -133,7 +143,11 @@ def _column_of_groups(recalibrator: Recalibrator, named: str | None, source: Sou
             "group: the calibrator has a map for each group, and was not fitted by a report; name "
             "the column of groups with group=..."
         )
-    return there(name, source.columns)
+    if name in source.columns or "*" not in name:
+        return there(name, source.columns)
+    for part in name.split("*"):
+        there(part, source.columns)
+    return name
 
 
 def _groups_in(values: np.ndarray, name: str, places: np.ndarray, words: bool) -> np.ndarray:

@@ -22,7 +22,7 @@ from calib_audit.recalibrators import try_recalibrators
 from calib_audit.result import Report
 from calib_audit.stored import bins_of_baseline
 from calib_audit.totals import shared_rows
-from calib_audit.verdict import judge
+from calib_audit.verdict import judge, watch
 from calib_utils import __version__
 from calib_utils._masks import zero_of
 from calib_utils._names import class_names
@@ -54,13 +54,13 @@ def report(
     tolerance: float = 0.02,
     relative_tolerance: float = 0.25,
     baseline: Any = None,
+    monitor: bool = False,
     prices: tuple[float, float] | None = None,
     n_bins: int = 15,
     drop: bool = False,
     rescale: bool = False,
     seed: int = 0,
     command: str = "",
-    scheduler: str | None = None,
     skip_bad_files: bool = False,
     progress: bool = False,
 ) -> Report:
@@ -77,7 +77,7 @@ def report(
 
     All rows are counted, in blocks, so that neither a file nor a folder of Parquet files need fit
     into memory. The same rows give the same report, bit for bit, in any order, as a data frame or
-    as any number of files, read by any number of workers, because the sums are kept in whole
+    as any number of files, because the sums are kept in whole
     numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around 1e-8
     is exact to one percent. Processors of different kinds may differ in the last bit of a logarithm
     or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
@@ -87,7 +87,8 @@ def report(
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
-            data frame that narwhals supports, or a dictionary of arrays. Or a folder, or a
+            data frame that narwhals supports, or a dictionary of arrays; of rows, or of the sums
+            that the query of ``calib-audit sql`` makes of them in a database. Or a folder, or a
             pattern such as ``month/*.parquet``, of Parquet files with the same columns. Names of
             folders such as ``region=north`` count as columns.
         label: the column of what happened.
@@ -117,14 +118,15 @@ def report(
             rate of 30 %, and huge for one of 1 %, of which a quarter is 0.25 points.
         baseline: an earlier report on the same kind of predictions, or the path of its JSON, that
             days are compared with.
+        monitor: whether the verdict is about alarms in spans of time alone: "times" if there is
+            one, "within" if not, and "undecided" if in the last span a change of the size of the
+            tolerance could not have raised one. Needs ``baseline``; tries no recalibrators.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
         rescale: whether rows of probabilities are divided by their sum; they are counted.
         seed: of all random draws.
         command: the command that the page names as its origin.
-        scheduler: the address of a Dask scheduler whose workers read the files of a folder, which
-            they must find at the same paths; or "local" for two workers on this machine.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
         progress: whether to show a bar while the files of a folder are read, and while
@@ -169,6 +171,12 @@ def report(
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
         )
+    if monitor and baseline is None:
+        raise ValueError(
+            "monitor: expected together with time=... and baseline=..., an earlier report in which "
+            "all was well"
+        )
+    cross_fit, fit = (0, None) if monitor else (cross_fit, fit)
     for name, value in (("weight", weight), ("time", time)):
         if blocks is not None and value is not None:
             raise ValueError(
@@ -188,11 +196,14 @@ def report(
         named,
         how | {"sample": bool(cross_fit) or fit is not None},
         lambda columns: _check_prices(columns, prices),
-        scheduler=scheduler,
         skip_bad_files=skip_bad_files,
         progress=progress,
     )
     columns, totals, fit_rows = gathered.columns, gathered.totals, None
+    if gathered.summed:
+        if fit is not None:
+            raise ValueError("fit: expected with rows, found it with sums; leave it out")
+        cross_fit = 0
     if blocks is not None and not totals.complete:
         raise ValueError(
             f"blocks: expected so few rows that all can be kept, found {totals.bins.n:,}; draw a "
@@ -200,7 +211,9 @@ def report(
         )
     if fit is not None:
         of_fit = open_source(fit)
-        groups_of_fit = tuple(name for name in columns.groups if name in of_fit.columns)
+        groups_of_fit = tuple(
+            name for name in columns.groups if {*columns.of_group(name)} <= {*of_fit.columns}
+        )
         others = named | {"group": groups_of_fit, "time": None, "blocks": None}
         other = gather_file(of_fit, others, how)
         same = other.columns
@@ -221,7 +234,11 @@ def report(
     measures = measure(totals, seed, columns.top_label)
     recalibrators, limits = None, (tolerance, relative_tolerance)
     useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
-    if (cross_fit or fit_rows is not None) and not useless:
+    before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
+    times = control(totals.times, before, *limits)
+    # A map fitted on days before and after a break is right for neither.
+    changed = fit_rows is None and any(span.alarm for span in times)
+    if (cross_fit or fit_rows is not None) and not useless and not changed:
         recalibrators = try_recalibrators(
             totals.rows,
             fit_rows,
@@ -242,11 +259,9 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
-    before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
     judge_all = partial(judge_parts, in_blocks=blocks is not None)
     by_class = judge_all(of_classes, *limits)
     judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
-    times = control(totals.times, before, *limits)
     verdict = judge(
         measures,
         binnings_of(totals, measures.line),
@@ -257,6 +272,8 @@ def report(
         times,
         by_class,
     )
+    if monitor:
+        verdict = watch(times, verdict)
     return Report(
         verdict=verdict,
         measures=measures,
@@ -326,6 +343,11 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         if parted_by(totals.rows.labels, column.codes)
     ]
     lines += [totals.note] if totals.note else []
+    if gathered.summed:
+        lines.append(
+            "these are sums that a database made, so no recalibrator was tried: that needs rows, "
+            "as compare and apply do"
+        )
     if refused := gathered.refused:
         lines.append(
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"

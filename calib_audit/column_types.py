@@ -6,7 +6,7 @@ Where few values come up again and again, each is held once, with which row has 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "by_value",
     "check_flat",
     "coded",
+    "crossed",
     "float_type",
     "in_spans",
     "is_missing",
@@ -104,6 +105,19 @@ def as_array(column: Any) -> np.ndarray:
 def as_coded(column: Any) -> Coded:
     """A column of which each value is held once."""
     return column if isinstance(column, Coded) else Coded(*np.unique(column, return_inverse=True))
+
+
+def crossed(columns: Sequence[Coded]) -> Coded:
+    """The cells that the values of several columns make, named such as "north, blue"."""
+    first, *others = columns
+    for other in others:
+        codes, place = np.unique(
+            first.codes * max(len(other.values), 1) + other.codes, return_inverse=True
+        )
+        one, two = np.divmod(codes, max(len(other.values), 1))
+        pairs = zip(first.values[one], other.values[two], strict=True)
+        first = Coded(np.array([f"{a}, {b}" for a, b in pairs], str), place)
+    return first
 
 
 def check_flat(column: Any, name: str) -> None:

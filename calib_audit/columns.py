@@ -26,6 +26,7 @@ class Columns:
         positive: the label that counts as positive; None for 1, true and yes.
         weight, groups, time, unit: further columns, and the unit in which time is counted.
         blocks: the column whose equal values mark rows that belong together.
+        crossed: those of ``groups`` that are cells of several columns, such as ``region*product``.
     """
 
     label: str
@@ -39,6 +40,7 @@ class Columns:
     unit: str = "D"
     guessed: tuple[str, ...] = field(default=(), compare=False)
     blocks: str | None = None
+    crossed: tuple[str, ...] = ()
 
     @property
     def binary(self) -> bool:
@@ -52,10 +54,19 @@ class Columns:
         """
         return self.kind not in ("score", "logit")
 
+    def of_group(self, name: str) -> list[str]:
+        """The columns whose values make the groups of this name."""
+        return name.split("*") if name in self.crossed else [name]
+
+    @property
+    def of_groups(self) -> list[str]:
+        """The columns of all groups."""
+        return [column for name in self.groups for column in self.of_group(name)]
+
     @property
     def names(self) -> list[str]:
         """All columns that are read."""
-        others = [self.weight, *self.groups, self.time, self.blocks]
+        others = [self.weight, *self.of_groups, self.time, self.blocks]
         return list(dict.fromkeys([self.label, *self.scores, *filter(None, others)]))
 
     def describe(self) -> list[str]:
@@ -184,6 +195,9 @@ def choose_columns(
         time, _, unit = time.rpartition(":")
         if unit not in UNITS:
             raise ValueError(f"time: expected a unit {', '.join(UNITS)}, found {unit!r}")
+    crossed = tuple(name for name in group if name not in head and "*" in name)
+    for column in (each for name in crossed for each in name.split("*")):
+        there(column, head)
     return Columns(
         label=there(label, head),
         scores=tuple(scores),
@@ -191,11 +205,12 @@ def choose_columns(
         classes=names,
         positive=positive,
         weight=None if weight is None else there(weight, head),
-        groups=tuple(there(name, head) for name in group),
+        groups=tuple(name if name in crossed else there(name, head) for name in group),
         time=None if time is None else there(time, head),
         unit=unit,
         guessed=tuple(guessed),
         blocks=None if blocks is None else there(blocks, head),
+        crossed=crossed,
     )
 
 

@@ -323,7 +323,8 @@ def _sum_in_units(values: np.ndarray) -> int:
 
 def _units(values: np.ndarray) -> np.ndarray:
     found = UNIT * values
-    return np.rint(found, out=found)
+    found += 0.5  # not `rint`, which databases do not have
+    return np.floor(found, out=found)
 
 
 def _tally(key: np.ndarray, terms: list[np.ndarray], size: int) -> np.ndarray:

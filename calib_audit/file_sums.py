@@ -129,8 +129,8 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as parquet
 
     stored = [name for name in columns.names if name not in file.keys]
-    few = {columns.label, columns.time, *columns.groups}  # that have few values
-    units = {columns.time: columns.unit} if columns.time not in columns.groups else {}
+    few = {columns.label, columns.time, *columns.of_groups}  # that have few values
+    units = {columns.time: columns.unit} if columns.time not in columns.of_groups else {}
     step = max(1, _CELLS // max(4, len(stored)))
     group, opened = 0, None
     try:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-__all__ = ["counted_rows", "number", "percent", "points", "printable", "signed_points"]
+__all__ = ["counted_rows", "distinct", "number", "percent", "points", "printable", "signed_points"]
 
 # Control characters (ESC among them), line ends, and marks that reverse the direction of writing.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -31,6 +31,13 @@ def percent(value: float) -> str:
 def number(value: float, digits: int = 2) -> str:
     """A number with ``digits`` digits after the point, and more if it is small."""
     return _written(value, digits)
+
+
+def distinct(one: float, other: float, digits: int = 2) -> tuple[str, str]:
+    """Two numbers, with as many digits as it takes to tell them apart."""
+    while digits < 8 and number(one, digits) == number(other, digits):
+        digits += 1
+    return number(one, digits), number(other, digits)
 
 
 def _written(value: float, digits: int) -> str:

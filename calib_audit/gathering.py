@@ -1,4 +1,4 @@
-"""All that a report takes of the rows: of one file, or of a folder, here or on a cluster."""
+"""All that a report takes of the rows of one file or a folder, or of sums from SQL."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from calib_audit.folder import Folder, FolderFile, is_folder, open_folder
 from calib_audit.lots import MOST_DRAWN
 from calib_audit.rows import Counts
 from calib_audit.source import Source
+from calib_audit.sql import are_sums, sums_in
 from calib_audit.totals import Totals
 
-__all__ = ["Gathered", "as_they_end", "gather", "gather_file", "read_folder"]
+__all__ = ["Gathered", "gather", "gather_file", "read_folder"]
 
-_LOCAL_WORKERS = 2
-# Has Dask's workers return memory to the system all the time and ask for it anew: twice the work.
-_GIVES_BACK = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"
 _MOST_THREADS = 4  # more would wait for each other in Python
 
 
@@ -41,6 +39,7 @@ class Gathered(NamedTuple):
         totals: of the rows.
         facts: what tells these rows from others.
         refused: a sentence for each file of a folder that was left out.
+        summed: whether the sums are all that is known.
     """
 
     name: str
@@ -49,6 +48,7 @@ class Gathered(NamedTuple):
     totals: Totals
     facts: dict[str, str]
     refused: Sequence[str] = ()
+    summed: bool = False
 
 
 def gather(
@@ -57,26 +57,27 @@ def gather(
     how: Mapping[str, Any],
     check: Callable[[Columns], None],
     *,
-    scheduler: str | None,
     skip_bad_files: bool,
     progress: bool,
 ) -> Gathered:
     """Read a file, a data frame or a folder.
 
     Args:
-        data, scheduler, skip_bad_files, progress: as for a report.
+        data, skip_bad_files, progress: as for a report.
         named: the columns, as for a report.
         how: fields of `How`: those that are known before the data.
         check: looks at the columns before anything is read.
     """
     if not is_folder(data):
-        for name, value in (("scheduler", scheduler), ("skip_bad_files", skip_bad_files)):
-            if value:
-                raise ValueError(
-                    f"{name}: expected with a folder of Parquet files, found it with one file; "
-                    "leave it out"
-                )
-        return gather_file(open_source(data), named, how, check)
+        if skip_bad_files:
+            raise ValueError(
+                "skip_bad_files: expected with a folder of Parquet files, found it with one file; "
+                "leave it out"
+            )
+        source = open_source(data)
+        if are_sums(source):
+            return _gather_sums(source, named, how, check)
+        return gather_file(source, named, how, check)
     folder = open_folder(data, named, skip_bad_files)
     columns, files = folder.columns, folder.files
     check(columns)
@@ -87,7 +88,7 @@ def gather(
         heaviest=_heaviest((file.weights for file in files), columns),
     )
     name, counts, sums, refused = read_folder(
-        folder, known, scheduler=scheduler, skip_bad_files=skip_bad_files, progress=progress
+        folder, known, skip_bad_files=skip_bad_files, progress=progress
     )
     totals = Totals(sums, known.seed)
     return Gathered(name, columns, counts, totals, {"SHA-256 of the sums": totals.digest}, refused)
@@ -115,6 +116,28 @@ def gather_file(
     return Gathered(source.name, columns, reader.counts, Totals(sums, known.seed), facts)
 
 
+def _gather_sums(
+    source: Source,
+    named: Mapping[str, Any],
+    how: Mapping[str, Any],
+    check: Callable[[Columns], None],
+) -> Gathered:
+    """The sums that a database has made, which say themselves what they are of."""
+    given = [name for name, value in named.items() if value]
+    if given:
+        raise ValueError(
+            f"{given[0]}: expected in the command that prints the query, found it with the sums "
+            "that the query gave; leave it out here"
+        )
+    columns, sums, counts = sums_in(source, how["drop"])
+    if how["n_bins"] != sums.bins.shape[-1]:
+        raise ValueError(f"n_bins: expected 15, which the sums have, found {how['n_bins']}")
+    check(columns)
+    totals = Totals(sums, how["seed"])
+    facts = {"SHA-256 of the sums": totals.digest}
+    return Gathered(source.name, columns, counts, totals, facts, summed=True)
+
+
 def _range_of(weights: np.ndarray | None) -> tuple[float, float] | None:
     if weights is None or not len(weights):
         return None
@@ -139,7 +162,6 @@ def read_folder(
     folder: Folder,
     how: How,
     *,
-    scheduler: str | None = None,
     skip_bad_files: bool = False,
     progress: bool = False,
 ) -> tuple[str, Counts, ExactSums, list[str]]:
@@ -148,8 +170,6 @@ def read_folder(
     Args:
         folder: as it was opened.
         how: what is read.
-        scheduler: the address of a Dask scheduler, or "local"; None to read the files here, as many
-            at a time as there are cores. Workers need the files at the same paths.
         skip_bad_files: whether bad files are left out, and not an error.
         progress: whether a bar is shown, if anybody looks.
 
@@ -159,13 +179,12 @@ def read_folder(
 
     Raises:
         KeyboardInterrupt: with how far it came, if it was interrupted.
-        ModuleNotFoundError: if Dask is not installed.
         ValueError: for a bad file, or if there are no rows.
     """
     counts, sums, refused, done = Counts(), how.no_sums(), list(folder.refused), 0
     with _bar(sum(file.rows for file in folder.files), progress) as tell:
         try:
-            for found in as_they_end(folder.files, how, scheduler, tell):
+            for found in _in_threads(folder.files, how, tell):
                 if found.problem and not skip_bad_files:
                     raise ValueError(
                         f"{found.problem} ({_progress(folder, done, counts)}; leave such files "
@@ -189,35 +208,6 @@ def read_folder(
 
 def _progress(folder: Folder, done: int, counts: Counts) -> str:
     return f"after {done:,} of {len(folder.files):,} files and {counts.read:,} rows"
-
-
-def as_they_end(
-    files: Sequence[FolderFile], how: How, scheduler: str | None, tell: Callable[[int], Any]
-) -> Iterator[FileSums]:
-    """The sums of each file, as soon as they are known; for the arguments see `read_folder`."""
-    if scheduler is None:
-        yield from _in_threads(files, how, tell)
-        return
-    try:
-        from distributed import KilledWorker, as_completed
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "scheduler: needs Dask, which is not installed: pip install distributed; without it "
-            "the files are read here"
-        ) from error
-    with _client(scheduler) as client:
-        futures = {client.submit(sums_of_file, file, how, pure=False): file for file in files}
-        for future in as_completed(futures):
-            try:
-                found = future.result()
-            except KilledWorker as error:
-                raise ValueError(
-                    f"{futures[future].name}: each worker that read this file was killed, as for "
-                    "want of memory; give them more, or write smaller files"
-                ) from error
-            future.release()
-            tell(futures[future].rows)
-            yield found
 
 
 def _in_threads(
@@ -245,32 +235,6 @@ def _in_threads(
         finally:
             stopped.set()
             pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _client(scheduler: str) -> Iterator[Any]:
-    import dask
-    from distributed import Client, LocalCluster
-
-    if scheduler != "local":
-        try:
-            client = Client(scheduler)
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"scheduler: expected 'local' or the address of a Dask scheduler that runs, found "
-                f"{scheduler!r} ({error})"
-            ) from error
-        with client:
-            yield client
-        return
-    with (
-        dask.config.set({_GIVES_BACK: None}),
-        LocalCluster(
-            n_workers=_LOCAL_WORKERS, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 @contextmanager

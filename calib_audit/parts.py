@@ -197,6 +197,8 @@ def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap
         at_edge = calibrated * edge * (1 - edge) / (rate * (1 - rate))
         variance = max(variance, at_edge / n)
     (equal,) = worth(whole[COUNT], np.array([rate]), heaviness(whole)).tolist()
+    if in_blocks:  # those in which by luck little happened seem to be worth more
+        equal = min(equal, n)
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
     chance = 1.0
@@ -295,6 +297,8 @@ class Span:
         small: whether there are too few rows for a z.
         alarm: whether |z| is above three, more than chance explains in any of so many spans, and
             the gap that was seen beyond the tolerance. A small span raises none.
+        visible: the smallest gap that is three standard deviations, 0 to 1.
+        blind: whether a gap of the size of the tolerance is smaller than that.
     """
 
     name: str
@@ -305,6 +309,8 @@ class Span:
     z: float
     small: bool
     alarm: bool
+    visible: float
+    blind: bool
 
 
 def control(
@@ -344,14 +350,14 @@ def control(
         return []
     # What a positive weighs is not known of a day without any, so all days tell it.
     heavy = heaviness(np.sum([bins.array for bins in times.values()], axis=0))
-    names, n = sorted(times), len(times)
-    judged = [_judged(name, times[name], baseline, heavy) for name in names]
+    names, n, limits = sorted(times), len(times), (tolerance, relative)
+    judged = [_judged(name, times[name], baseline, heavy, limits) for name in names]
     small = [span.small for span, _ in judged]
     sizes = [2**i for i in range(1, (n - 1).bit_length())]
     sizes = [k for k in sizes if 2 * sum(small[-k:]) > k]
     for k in sizes:
         last = BinSums(np.sum([times[name].array for name in names[-k:]], axis=0))
-        judged.append(_judged(f"{names[-k]} to {names[-1]}", last, baseline, heavy))
+        judged.append(_judged(f"{names[-k]} to {names[-1]}", last, baseline, heavy, limits))
     found = [
         replace(
             span,
@@ -372,7 +378,11 @@ def control(
 
 
 def _judged(
-    name: str, bins: BinSums, baseline: np.ndarray | None, heavy: np.ndarray
+    name: str,
+    bins: BinSums,
+    baseline: np.ndarray | None,
+    heavy: np.ndarray,
+    limits: tuple[float, float],
 ) -> tuple[Span, float]:
     """A span that raises no alarm yet, and the p value of its number of events."""
     counts, correct, predicted = bins.array[[COUNT, CORRECT, EXPECTED]]
@@ -394,6 +404,7 @@ def _judged(
     calm = float(counts[filled] @ variances)
     small = calm**2 < _LEAST_VARIANCE * variance
     seen, mean = float(correct.sum()), float(expected.sum())
+    visible = LIMIT * spread / bins.mass
     span = Span(
         name=name,
         n=bins.n,
@@ -403,6 +414,8 @@ def _judged(
         z=z,
         small=small,
         alarm=False,
+        visible=visible,
+        blind=small or visible > allowed(*limits, mean / bins.mass),
     )
     return span, _chance_of(seen, mean, calm, spread**2) if calm and not small else 1.0
 

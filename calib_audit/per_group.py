@@ -12,7 +12,7 @@ from calib_audit.bin_sums import BinSums, confidences_of, losses, sums_of_blocks
 from calib_audit.column_types import as_array
 from calib_audit.parts import BEYOND, WITHIN, Part, judge_parts
 from calib_audit.rows import Rows
-from calib_utils.comparing.pairs import paired_difference
+from calib_utils.comparing.pairs import Difference, paired_difference
 from calib_utils.recalibration import PlattPerGroup
 
 __all__ = ["MapsPerGroup", "judge_groups", "try_per_group"]
@@ -24,12 +24,12 @@ class MapsPerGroup:
 
     Attributes:
         nll: of the recalibrated predictions.
-        gain: the change of the NLL beside the best map for all rows, or beside no map if none
-            helps; below 0 if maps of their own help.
+        gain: the change of the NLL in the groups that the best map for all rows leaves wrong,
+            beside that map, or beside no map if none helps; below 0 if maps of their own help.
         interval: of the gain, 95 %, corrected for the number of columns that were tried.
         parts: the rows of each value, after recalibration.
         best: fitted for use, on all rows given for it; None if the interval of the gain is not
-            below 0.
+            below 0, or if that of all rows is above it.
     """
 
     nll: float
@@ -82,16 +82,18 @@ def try_per_group(
     """
     learn = rows if fit_rows is None else fit_rows
     started = left if common is rows else judge_groups(rows, limits)
-    names = [
-        name
+    wrong = {
+        name: [
+            now.name
+            for then, now in zip(started[name], parts, strict=True)
+            if now.outcome == BEYOND or (then.outcome == BEYOND and now.outcome != WITHIN)
+        ]
         for name, parts in left.items()
         if name in learn.groups
-        and any(
-            now.outcome == BEYOND or (then.outcome == BEYOND and now.outcome != WITHIN)
-            for then, now in zip(started[name], parts, strict=True)
-        )
-    ]
+    }
+    names = [name for name, values in wrong.items() if values]
     before = losses(common)
+    level = 1 - 0.05 / max(len(names), 1)
     found = {}
     for name in names:
         try:
@@ -107,18 +109,26 @@ def try_per_group(
             continue
         after = rows._replace(probs=probs, logits=None, dtype="float64")
         now = losses(after)
-        gain = paired_difference(
-            before, now, sample_weight=rows.weights, blocks=rows.names_of_blocks
-        )
-        interval = gain.interval(1 - 0.05 / len(names))
+        column = rows.groups[name]
+        failed = np.isin(column.values, wrong[name])[column.codes]
+        gain, of_all = (_gain(before, now, rows, here) for here in (failed, failed | True))
+        interval = gain.interval(level)
+        helps = interval[1] < 0 and of_all.interval(level)[0] <= 0
         found[name] = MapsPerGroup(
             nll=float(np.average(now, weights=rows.weights)),
             gain=gain.mean,
             interval=interval,
             parts=judge_groups(after._replace(groups={name: rows.groups[name]}), limits)[name],
-            best=_fit(learn, name, from_logits) if interval[1] < 0 else None,
+            best=_fit(learn, name, from_logits) if helps else None,
         )
     return found
+
+
+def _gain(before: np.ndarray, now: np.ndarray, rows: Rows, here: np.ndarray) -> Difference:
+    weights, blocks = (
+        None if each is None else each[here] for each in (rows.weights, rows.names_of_blocks)
+    )
+    return paired_difference(before[here], now[here], sample_weight=weights, blocks=blocks)
 
 
 def _predicted(rows: Rows, maps: PlattPerGroup) -> np.ndarray:

@@ -48,6 +48,7 @@ class TriedRecalibrator:
         interval: of the gain, corrected for the number of recalibrators (95 % simultaneously).
         ece, auroc: of the recalibrated predictions.
         trouble: why it could not be fitted; then the numbers are NaN.
+        zeros: rows in which it gives what happened a probability of 0.
     """
 
     name: str
@@ -57,6 +58,7 @@ class TriedRecalibrator:
     ece: float
     auroc: float
     trouble: str = ""
+    zeros: int = 0
 
     @property
     def helps(self) -> bool:
@@ -196,6 +198,7 @@ def try_recalibrators(
             interval=gain.interval(level),
             ece=expected_calibration_error(_predictions(after), n_bins=n_bins),
             auroc=auroc_of(order_of(after), confidences_of(after)[1], rows.weights)[0],
+            zeros=_zeros(after),
         )
         found.append(one)
         if one.helps and nll < lowest:
@@ -226,6 +229,13 @@ def try_recalibrators(
         groups={} if best is None else left,
         per_group=per_group,
     )
+
+
+def _zeros(rows: Rows) -> int:
+    """Rows in which what happened has a probability of 0."""
+    if rows.probs.ndim == 1:
+        return int((np.where(rows.labels == 1, rows.probs, 1 - rows.probs) <= 0).sum())
+    return int((rows.probs[np.arange(len(rows.labels)), rows.labels] <= 0).sum())
 
 
 def _watched(

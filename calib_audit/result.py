@@ -7,10 +7,10 @@ from pathlib import Path
 from calib_audit.findings import Findings
 from calib_audit.stored import as_json
 from calib_audit.table_rows import (
-    MOST_PARTS,
     class_note,
     cost_lines,
     measure_rows,
+    others,
     part_rows,
     recalibrator_rows,
     recalibrator_sentence,
@@ -67,8 +67,7 @@ class Report(Findings):
                     + (f"; {part.after} after recalibration" if part.after else "")
                     + (f"; {part.own} with a map for each group" if part.own else "")
                 )
-            if len(table.parts) > MOST_PARTS:
-                lines.append(f"  and {len(table.parts) - MOST_PARTS:,} more")
+            lines += [f"  {others(table)}"] if others(table) else []
         lines += [f"  {class_note(self)}"] if self.classes and class_note(self) else []
         if self.times:
             lines += ["", f"By {self.columns.time!r}"]

@@ -14,6 +14,7 @@ from calib_audit.column_types import (
     as_coded,
     by_value,
     check_flat,
+    crossed,
     float_type,
     is_missing,
     texts_of,
@@ -234,7 +235,10 @@ class RowsReader:
         weights = None
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns, places)
-        groups = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.groups}
+        parts = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.of_groups}
+        groups = {
+            name: crossed([parts[one] for one in columns.of_group(name)]) for name in columns.groups
+        }
         blocks = None
         if columns.blocks is not None:
             blocks = as_coded(by_value(_texts, raw[columns.blocks], places))

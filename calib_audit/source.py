@@ -164,6 +164,7 @@ def source_of_frame(frame: Any) -> Source:
             f"frame: a {type(frame).__name__} needs narwhals, {EXTRA}; or give a dictionary of "
             "arrays"
         ) from error
+    frame = frame.read_all() if hasattr(frame, "read_all") else frame  # Arrow's reader of batches
     try:
         known = narwhals.from_native(frame)
         rows = known.collect() if isinstance(known, narwhals.LazyFrame) else known

@@ -19,7 +19,7 @@ from calib_utils.metrics.intervals import squared_sums
 __all__ = ["ALL_ROWS", "Stored", "as_json", "bins_of_baseline", "check_predicted", "read_stored"]
 
 ALL_ROWS = "all rows"
-FORMAT = 2  # of the JSON
+FORMAT = 3  # of the JSON, as in report.schema.json
 _SUMS = "count", "correct", "predicted", "squares", "spread"  # the rows of `BinSums.array`
 _PREDICTED = "top_label", "classes", "positive"  # what `Columns` knows of it
 _OF_WEIGHTS = "weights_squared", "correct_squared", "predicted_squared", "rows"  # further ones

@@ -10,10 +10,11 @@ import numpy as np
 
 from calib_audit.costs import Costs
 from calib_audit.findings import Findings
-from calib_audit.formatting import number, percent, points, signed_points
+from calib_audit.formatting import counted_rows, number, percent, points, signed_points
 from calib_audit.parts import LIMIT, Part, Span
 from calib_audit.per_group import MapsPerGroup
 from calib_audit.recalibrators import TriedRecalibrator
+from calib_audit.verdict import two_regimes
 
 __all__ = [
     "Bar",
@@ -27,6 +28,7 @@ __all__ = [
     "class_note",
     "cost_lines",
     "measure_rows",
+    "others",
     "part_rows",
     "recalibrator_rows",
     "recalibrator_sentence",
@@ -287,9 +289,10 @@ def part_rows(table: Titled) -> list[PartRow]:
     after, own = (
         {part.name: signed_points(part.gap) for part in parts} for parts in (table.after, table.own)
     )
-    ordered = sorted(
-        table.parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap))
-    )
+    shown = table.parts
+    if len(shown) > MOST_PARTS:  # the others are counted
+        shown = [part for part in shown if part.outcome != "undecided"]
+    ordered = sorted(shown, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
     return [
         PartRow(
             name=part.name,
@@ -304,6 +307,17 @@ def part_rows(table: Titled) -> list[PartRow]:
         )
         for part in ordered[:MOST_PARTS]
     ]
+
+
+def others(table: Titled) -> str:
+    """How many parts `part_rows` leaves out, in words; empty if none."""
+    undecided = sum(part.outcome == "undecided" for part in table.parts)
+    if len(table.parts) <= MOST_PARTS:
+        return ""
+    more = max(0, len(table.parts) - undecided - MOST_PARTS)
+    texts = [f"{more:,} more within or beyond"] if more else []
+    texts += [f"{undecided:,} undecided"] if undecided else []
+    return f"and {' and '.join(texts)}"
 
 
 def bar_rows(bars: Sequence[Bar]) -> list[BarRow]:
@@ -353,7 +367,8 @@ def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
             name=one.name,
             nll=number(one.nll, 3),
             gain=one.trouble
-            or f"{_gain(one.gain)} ({_gain(one.interval[0])} to {_gain(one.interval[1])})",
+            or f"{_gain(one.gain)} ({_gain(one.interval[0])} to {_gain(one.interval[1])})"
+            + (f"; it gave {counted_rows(one.zeros)} a probability of 0" if one.zeros else ""),
             ece=percent(one.ece),
             auroc=number(one.auroc, 3),
         )
@@ -378,10 +393,12 @@ def recalibrator_sentence(report: Findings) -> str:
             "No recalibrator was tried, because none makes a good score of one that "
             f"{'falls where what happens rises' if m.reversed else 'tells next to nothing'}."
         )
+    if tried is None and any(span.alarm for span in report.times):
+        return two_regimes(report.times)
     if tried is None:
         return (
-            "No recalibrator was tried, because there were too few rows, all labels were equal, or "
-            "none was asked for."
+            "No recalibrator was tried, because there were too few rows, or none but their sums, "
+            "all labels were equal, or none was asked for."
         )
     best, of_groups = tried.best_found, tried.best_per_group
     if best is None:
@@ -401,8 +418,14 @@ def recalibrator_sentence(report: Findings) -> str:
     if of_groups is None:
         return text
     column, maps = of_groups
-    does = "does: it lowers the NLL by" if best is None else "lowers it by a further"
-    return f"{text} A map for each value of {column!r} (PlattPerGroup) {does} {_at_least(maps)}."
+    where = "in the groups that are wrong without it"
+    return (
+        f"{text} A map for each value of {column!r} (PlattPerGroup) lowers it {where} by a further "
+        f"{_at_least(maps)}."
+        if best is not None
+        else f"{text} A map for each value of {column!r} (PlattPerGroup) does {where}: it lowers "
+        f"their NLL by {_at_least(maps)}."
+    )
 
 
 def cost_lines(report: Findings) -> list[str]:

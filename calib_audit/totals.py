@@ -36,6 +36,7 @@ from calib_utils.metrics.bins import (
     uniform_index,
 )
 from calib_utils.metrics.blocks import block_index
+from calib_utils.metrics.intervals import squared_sums
 
 __all__ = ["Totals", "shared_rows"]
 
@@ -97,14 +98,14 @@ class Totals:
             self.rows = lots.rows()
         self.weights: np.ndarray | None = None
         self.blocks: np.ndarray | None = None
-        if self.complete or sums.weighted:
+        if self.complete or (sums.weighted and self._whole):
             self.confidences, self.weights = confidences_of(self.rows), self.rows.weights
             self.order = order_of(self.rows)
             if self.complete and self.rows.blocks is not None:
                 self._count_blocks()
             return
         drawn_rows = self._draw(seed, sums.dtype)
-        self.confidences = confidences_of(drawn_rows)
+        self.confidences, self.weights = confidences_of(drawn_rows), drawn_rows.weights
         self.order = self.confidences[0]
         if not self._whole:
             self.rows = drawn_rows
@@ -148,8 +149,16 @@ class Totals:
         return edges_and_index(confidences, self.n_bins, "quantile", "float64", self.weights)[1]
 
     def _draw(self, seed: int, dtype: str) -> Rows:
-        counts = self.cells.array[[COUNT, CORRECT]].astype(np.int64)
-        counts[0] -= counts[1]
+        masses = self.cells.array[[COUNT, CORRECT]]
+        counts, weights = masses.astype(np.int64), None
+        if len(self.cells.array) > 5:  # as many equal rows in a cell as those are worth
+            squared = squared_sums(self.cells.array)[:2].copy()
+            masses[0], squared[0] = masses[0] - masses[1], squared[0] - squared[1]
+            worth = np.divide(masses**2, squared, out=np.zeros_like(masses), where=squared > 0)
+            counts = np.where(masses > 0, np.maximum(np.rint(worth), 1), 0).astype(np.int64)
+            weights = masses / np.maximum(counts, 1)
+        else:
+            counts[0] -= counts[1]
         kinds = drawn(counts.ravel(), MOST_DRAWN, seed)
         with np.errstate(invalid="ignore"):
             means = self.cells.array[EXPECTED] / self.cells.array[COUNT]
@@ -157,7 +166,8 @@ class Totals:
         probs = np.clip(means, CELL_ENDS[:-1], CELL_ENDS[1:])[cells]
         # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
         dtype = "float32" if dtype == "float64" else dtype
-        return Rows(probs, log_of_probs(probs), labels, {}, None, None, dtype)
+        of_rows = None if weights is None else weights.ravel()[kinds]
+        return Rows(probs, log_of_probs(probs), labels, {}, None, of_rows, dtype)
 
     @property
     def note(self) -> str:
@@ -165,7 +175,7 @@ class Totals:
         if self.complete:
             return ""
         n = len(self.confidences[0])
-        if self.weights is not None:
+        if self.weights is not None and self._whole:
             return (
                 "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, "
                 "which is at most 0.2 points; bins of equal mass are made of these cells, and "

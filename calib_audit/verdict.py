@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_audit.formatting import counted_rows, number, percent, points, printable
+from calib_audit.formatting import counted_rows, distinct, number, percent, points, printable
 from calib_audit.measures import Measures, larger_error
 from calib_audit.parts import (
     BEYOND,
@@ -30,7 +30,7 @@ from calib_audit.recalibrators import TriedRecalibrators
 from calib_utils.metrics.debiased import debiased_square
 from calib_utils.metrics.intervals import noise_of_means, squared_sums
 
-__all__ = ["Verdict", "judge", "rows_needed"]
+__all__ = ["Verdict", "judge", "rows_needed", "still_wrong", "two_regimes", "watch"]
 
 _MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
 _PLACES = "but it is too high in some places and too low in others"
@@ -98,6 +98,8 @@ def judge(
     if not but and unclear and overall == WITHIN:
         but = [f"too few rows to tell for {_listed(unclear)}"]
     sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
+    if overall == BEYOND and beyond:
+        sentence += f" Beyond the tolerance by themselves: {_listed(beyond)}."
     if overall == BEYOND and measures.reversed and not top_label:
         sentence = f"Is this the score of the other class? {sentence}"
     if overall == BEYOND and alarms:
@@ -109,6 +111,10 @@ def judge(
         sentence += f" {_remedy(recalibrators)}"
     if recalibrators is not None:
         sentence += _maps_per_group(recalibrators, groups)
+        sentence += still_wrong(groups, recalibrators)
+    elif alarms:
+        sentence += f" {two_regimes(times)}"
+    sentence += _cells(groups)
     sentence += _evidence(measures, overall, limit, needed, top_label)
     if limit < tolerance:
         rate = min(measures.predicted, 1 - measures.predicted)
@@ -149,20 +155,114 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-def _when(times: Sequence[Span]) -> str:
-    """Since when there are alarms, if from then on most spans raise one, and else how many."""
+def _since(times: Sequence[Span]) -> str | None:
+    """The span from which on most raise an alarm, one of the last two included; None without."""
     judged = [span for span in times if not span.small]
     alarms = [span.alarm for span in judged]
-    first, begin = alarms.index(True), begins(alarms)
-    together = " to " in judged[-1].name
-    if 2 * sum(alarms[begin:]) > len(alarms) - begin and any(alarms[-2:]) and not together:
-        return f"alarms since {written(judged[begin].name)}"
-    if sum(alarms) == 1:
-        over = "over" if " to " in judged[first].name else "on"
-        return f"an alarm {over} {written(judged[first].name)}"
+    if not any(alarms):
+        return None
+    begin = begins(alarms)
+    later, together = sum(alarms[begin:]), " to " in judged[-1].name
+    if 2 * later > len(alarms) - begin and any(alarms[-2:]) and not together:
+        alone = sum(alarms) == 1 and len(judged) > 1
+        return judged[begin].name if later > 1 or alone else None
+    return None
+
+
+def _when(times: Sequence[Span]) -> str:
+    """Since when there are alarms, if from then on most spans raise one, and else how many."""
+    alarms, since = [span for span in times if span.alarm], _since(times)
+    if since is not None:
+        before = sum(span.name < since for span in alarms)
+        return f"alarms since {written(since)}" + (f" and {before:,} before" if before else "")
+    if len(alarms) == 1:
+        return f"an alarm {_on(alarms[0])}"
     return (
-        f"alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
-        f"{written(judged[first].name)}"
+        f"alarms on {len(alarms):,} of {len(times):,} spans of time, the first on "
+        f"{written(alarms[0].name)}"
+    )
+
+
+def _on(span: Span) -> str:
+    return f"{'over' if ' to ' in span.name else 'on'} {written(span.name)}"
+
+
+def watch(times: Sequence[Span], overall: Verdict) -> Verdict:
+    """The verdict of a monitor: is there an alarm, and could one have been seen?
+
+    Too few rows are a matter of the last span alone, because the earlier ones were watched before.
+
+    Args:
+        times: the spans, compared with a baseline.
+        overall: the verdict on all rows, whose outcome and tolerance are kept.
+    """
+    last = times[-1]
+    seen = (
+        f"{_on(last)} {percent(last.expected)} were expected and "
+        f"{percent(last.happened)} happened, of {counted_rows(last.n)}"
+    )
+    if any(span.alarm for span in times):
+        when = _when(times)
+        return replace(overall, outcome=TIMES, sentence=f"{when[0].upper()}{when[1:]}: {seen}.")
+    if not last.blind:
+        return replace(overall, outcome=WITHIN, sentence=f"No alarm: {seen}.")
+    why = "these are too few for a test"
+    if not last.small:
+        why = f"a change is only visible from {points(last.visible)} points"
+    return replace(
+        overall,
+        outcome=UNDECIDED,
+        sentence="No alarm, but a change of the size of the tolerance could not have raised one: "
+        f"{seen}, and {why}.",
+    )
+
+
+def two_regimes(times: Sequence[Span]) -> str:
+    """Why no map is fitted on all rows where spans of time raise an alarm, and what to do."""
+    since = _since(times)
+    if since is None:
+        return (
+            "A map fitted on all these rows would average what differs between these spans of "
+            "time, so none was: find out first what happened in those with an alarm."
+        )
+    return (
+        "A map fitted on all these rows would average two regimes, so none was: fit one on the "
+        f"rows since {written(since)}."
+    )
+
+
+def still_wrong(groups: Mapping[str, Sequence[Part]], recalibrators: TriedRecalibrators) -> str:
+    """The groups that what is stored leaves beyond the tolerance, or does not bring within it."""
+    if recalibrators.most_helpful is None:
+        return ""
+    after, of_groups = dict(recalibrators.groups), recalibrators.best_per_group
+    if of_groups is not None:
+        after = {of_groups[0]: of_groups[1].parts}
+    failed: list[str] = []
+    for column, parts in groups.items():
+        then = {part.name: part.outcome for part in after.get(column, ())}
+        bad = [
+            part
+            for part in parts
+            if then.get(part.name) == BEYOND
+            or (part.outcome == BEYOND and then.get(part.name) != WITHIN)
+        ]
+        many = len(groups) > 1
+        failed += [f"`{printable(f'{column} {p.name}' if many else p.name)}`" for p in bad]
+    if not failed:
+        return ""
+    return f" These rows do not show {_listed(failed)} within the tolerance after it."
+
+
+def _cells(groups: Mapping[str, Sequence[Part]]) -> str:
+    """That groups of two columns may hide cells, unless cells were asked for."""
+    single = [name for name in groups if "*" not in name]
+    if len(single) < 2 or len(single) < len(groups):
+        return ""
+    crossed = "*".join(single[:2])
+    return (
+        f" Cells of {' and '.join(f'`{printable(name)}`' for name in single)}, whose errors may "
+        f"cancel in these groups, were not looked at; the group `{printable(crossed)}` does that."
     )
 
 
@@ -297,7 +397,8 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
             return "No single map for all rows clearly helps."
         return "None of the recalibrators that were tried clearly helps."
     name = re.sub("(?<=[a-z])(?=[A-Z])", " ", best.name).capitalize()
-    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(best.nll, 3)}"
+    nll = distinct(recalibrators.nll, best.nll, 3)
+    text = f"{name} lowers its NLL from {nll[0]} to {nll[1]}"
     before, after = percent(recalibrators.ece), percent(best.ece)
     if before == after:
         text += f" but leaves its ECE at {after}"
@@ -308,11 +409,8 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
     lost = recalibrators.auroc - best.auroc
     text += f", at the price of {number(lost)} in AUROC." if lost > _LOST else "."
     left = _parts_that_are(BEYOND, recalibrators.groups)
-    if left:
-        text += (
-            f" That does not make it right for {_listed(left)}, for which a map of their own is "
-            "needed."
-        )
+    if left and recalibrators.best_per_group is not None:
+        text += f" That does not make it right for {_listed(left)}."
     return text
 
 
@@ -332,8 +430,7 @@ def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequ
             f" A map for each value of `{printable(column)}` (`PlattPerGroup`) leaves "
             f"{_listed(moved)}, on rows that it was not fitted on"
         )
-        still = _parts_that_are(BEYOND, {column: maps.parts})
-        text += f", with {_listed(still)} still beyond the tolerance." if still else "."
+        text += "."
     return text
 
 

@@ -64,13 +64,6 @@ def streamed_by_class(probs, *labels):
     return numbers(metric.compute())
 
 
-def scored(probs, *labels):
-    """A scorer takes arrays alone."""
-    if isinstance(probs, Predictions):
-        return numbers(metrics.brier_score(probs))
-    return numbers(metrics.labels_first(metrics.brier_score)(*labels, probs))
-
-
 def in_sets(*given):
     fitted = decisions.ConformalSets(0.6).fit(*given)
     return np.append(fitted.threshold_, numbers(fitted.predict(given[0])))
@@ -117,15 +110,10 @@ OF_PREDICTIONS = {
         "debiased_calibration_error_interval": of(metrics.debiased_calibration_error_interval),
         "decision_curve": of(metrics.decision_curve),
         "expected_calibration_error": of(metrics.expected_calibration_error),
-        "integrated_calibration_index": of(metrics.integrated_calibration_index),
-        "ks_calibration_error": of(metrics.ks_calibration_error),
-        "labels_first": scored,
         "maximum_calibration_error": of(metrics.maximum_calibration_error, n_bins=5),
         "negative_log_likelihood": of(metrics.negative_log_likelihood),
-        "observed_to_expected": of(metrics.observed_to_expected),
         "reliability_bins": of_arrays(metrics.reliability_bins),
         "smooth_calibration_error": of(metrics.smooth_calibration_error),
-        "smooth_reliability": of(metrics.smooth_reliability),
         "spiegelhalter_test": of(metrics.spiegelhalter_test),
         "top_label": of(metrics.top_label),
     },
@@ -142,10 +130,8 @@ OF_PREDICTIONS = {
             plots.confidence_histogram, "share", "mean_confidence", "accuracy"
         ),
         "ReliabilityDisplay": displayed,
-        "decision_curve_plot": drawn(plots.decision_curve_plot, "curve"),
         "reliability_diagram": drawn(plots.reliability_diagram, *BINS),
         "reliability_diagrams": drawn(several, *BINS),
-        "smooth_reliability_diagram": drawn(plots.smooth_reliability_diagram, "curve", "seen"),
         "temperature_curve": drawn(at_temperatures, "eces"),
     },
 }

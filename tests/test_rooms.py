@@ -69,7 +69,8 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 for room in {WITHOUT_TORCH}:
     importlib.import_module("calib_utils." + room)
-from calib_utils.experiments import by_level, load_grid, plan_grid
+from calib_utils.records import by_level, load_grid
+from calib_utils.experiments import plan_grid
 from calib_utils.records import load_record
 from calib_utils.recalibration import *
 assert CalibratedClassifier and "CalibratedModule" not in globals()

@@ -56,22 +56,16 @@ from calib_utils.metrics.intervals import (
     calibration_error_interval,
     debiased_calibration_error_interval,
 )
-from calib_utils.metrics.loess import integrated_calibration_index
 from calib_utils.metrics.net_benefit import DecisionCurve, decision_curve
-from calib_utils.metrics.scorers import labels_first
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
 from calib_utils.metrics.smooth import (
-    SmoothReliability,
     smooth_calibration_error,
-    smooth_reliability,
 )
 from calib_utils.metrics.without_bins import (
     CoxLine,
     SpiegelhalterTest,
     confidence_auroc,
     cox_line,
-    ks_calibration_error,
-    observed_to_expected,
     spiegelhalter_test,
 )
 
@@ -87,7 +81,6 @@ __all__ = [
     "CoxLine",
     "DecisionCurve",
     "ReliabilityBins",
-    "SmoothReliability",
     "SpiegelhalterTest",
     "accuracy",
     "adaptive_calibration_error",
@@ -103,15 +96,10 @@ __all__ = [
     "debiased_calibration_error_interval",
     "decision_curve",
     "expected_calibration_error",
-    "integrated_calibration_index",
-    "ks_calibration_error",
-    "labels_first",
     "maximum_calibration_error",
     "negative_log_likelihood",
-    "observed_to_expected",
     "reliability_bins",
     "smooth_calibration_error",
-    "smooth_reliability",
     "spiegelhalter_test",
     "top_label",
 ]

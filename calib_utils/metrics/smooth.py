@@ -2,87 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from calib_utils.metrics.confidences import float_pairs
 from calib_utils.predictions import taken
 
-__all__ = ["SmoothReliability", "smooth_calibration_error", "smooth_reliability"]
+__all__ = ["smooth_calibration_error"]
 
 _FINEST = 2**18  # intervals of the grid to which the residuals are moved
 _PER_WIDTH = 256  # how many points one width of the kernel gets, if the finest grid has them
 _NARROWEST = 3e-4  # width of a kernel; 79 intervals of the finest grid
-_POINTS = 1024  # intervals of the curve that is returned
-
-
-class SmoothReliability(NamedTuple):
-    """The numbers behind a smooth reliability diagram.
-
-    Attributes:
-        confidence: (1025,), evenly from 0 to 1: where the curves were computed.
-        accuracy: (1025,), the share that is correct around each confidence; NaN where there is
-            no prediction for several widths of the kernel.
-        density: (1025,), the density of the confidences there; its area is 1.
-        width: of the kernel, its standard deviation.
-        error: the `smooth_calibration_error`, which set the width.
-
-    Example:
-        >>> curve = smooth_reliability([0.8] * 10, [1] * 6 + [0] * 4)
-        >>> round(float(curve.accuracy[512]), 4), round(curve.error, 4)
-        (0.6, 0.2)
-    """
-
-    confidence: np.ndarray
-    accuracy: np.ndarray
-    density: np.ndarray
-    width: float
-    error: float
-
-
-def smooth_reliability(
-    probs: Any,
-    labels: Any = None,
-) -> SmoothReliability:
-    """Accuracy as a smooth function of the confidence: a reliability diagram without bins.
-
-    The accuracy at t is the mean of correctness (0 or 1), weighted by a Gaussian around t, which
-    is reflected at 0 and 1: a kernel regression (Nadaraya 1964, Watson 1964). The width of the
-    Gaussian is the `smooth_calibration_error`. Gaps narrower than the error itself are therefore
-    smoothed away, and there is nothing to choose.
-
-    Args:
-        probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-
-    Returns:
-        The curve, the density of the confidences, and the error.
-
-    Raises:
-        ValueError: for bad input.
-
-    Source: Błasiok, Nakkiran 2023, "Smooth ECE: Principled reliability diagrams via kernel
-    smoothing".
-
-    Example:
-        Forecasts between 0.25 and 0.75; those above one half always come true.
-
-        >>> curve = smooth_reliability([0.25, 0.4, 0.6, 0.75] * 10, [0, 0, 1, 1] * 10)
-        >>> [round(float(curve.accuracy[at]), 2) for at in (256, 512, 768)]
-        [0.1, 0.5, 0.9]
-    """
-    values, correct, weights = float_pairs(taken(probs, labels))
-    weights = weights / weights.sum()
-    error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
-    width = max(error, _NARROWEST)
-    density = _smoothed(_cosine_sums(values, weights), width)
-    hits = _smoothed(_cosine_sums(values, weights * correct), width)
-    step = (len(density) - 1) // _POINTS
-    density, hits = np.maximum(density[::step], 0), hits[::step]
-    # Below, the rounding of the transform would show.
-    accuracy = np.clip(hits / np.where(density > 1e-8, density, np.nan), 0, 1)
-    return SmoothReliability(np.arange(_POINTS + 1) / _POINTS, accuracy, density, width, error)
+_FEWEST = 1024  # intervals of the curve
 
 
 def smooth_calibration_error(
@@ -185,7 +117,7 @@ def _smoothed(waves: np.ndarray, sigma: float) -> np.ndarray:
     A Gaussian that is reflected at 0 and 1 maps each cosine to a damped cosine. Only frequencies
     that the points can represent are kept; the others are damped to nothing.
     """
-    size = min(_FINEST, max(_POINTS, 2 ** int(np.ceil(np.log2(_PER_WIDTH / sigma)))))
+    size = min(_FINEST, max(_FEWEST, 2 ** int(np.ceil(np.log2(_PER_WIDTH / sigma)))))
     damping = np.exp(-0.5 * (np.pi * sigma * np.arange(size + 1)) ** 2)
     # Over 0 to 2, of which 1 to 2 is a mirror image.
     return 2 * size * np.fft.irfft(waves[: size + 1] * damping, 2 * size)[: size + 1]

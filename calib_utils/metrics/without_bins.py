@@ -24,8 +24,6 @@ __all__ = [
     "SpiegelhalterTest",
     "confidence_auroc",
     "cox_line",
-    "ks_calibration_error",
-    "observed_to_expected",
     "spiegelhalter_test",
     "z_of_blocks",
 ]
@@ -249,67 +247,6 @@ def z_of_blocks(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray)
     # So small a tail takes thousands of blocks, for which Wallace's approximation is exact enough.
     size = (8 * freedom + 1) / (8 * freedom + 3) * np.sqrt(freedom * np.log1p(ratio**2 / freedom))
     return float(np.copysign(size, ratio))
-
-
-def observed_to_expected(probs: Any, labels: Any = None) -> float:
-    """O/E: the ratio of observed to expected events, or of accuracy to mean confidence.
-
-    Args:
-        probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
-            or (N,), for the positive class.
-        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-
-    Returns:
-        0 or more; below 1 if the predictions are too high on average.
-
-    Raises:
-        ValueError: for bad input, or if all probabilities are 0, so that nothing is expected.
-
-    Source: Van Calster et al. 2016, "A calibration hierarchy for risk models was defined: from
-    utopia to empirical data", whose first level is this: calibration in the large.
-
-    Example:
-        >>> round(observed_to_expected([0.8] * 10, [1] * 6 + [0] * 4), 4)
-        0.75
-    """
-    confidences, correct, weights = float_pairs(taken(probs, labels))
-    expected = float(weights @ confidences)
-    if expected == 0:
-        raise ValueError(
-            "probs: expected some above 0, found none; the ratio needs expected events"
-        )
-    return float(weights @ correct) / expected
-
-
-def ks_calibration_error(probs: Any, labels: Any = None) -> float:
-    """KS: the largest distance between the cumulative sums of confidence and of correctness.
-
-    For all confidences up to some c, the sum of confidence minus correctness is divided by the
-    number of all predictions; the error is the largest such value over all c. There are no bins to
-    choose.
-
-    Args:
-        probs: (N, K), of which the confidence in the predicted class counts; or (N,), of the
-            positive class.
-        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-
-    Returns:
-        0 to 1.
-
-    Raises:
-        ValueError: for bad input.
-
-    Source: Gupta et al. 2021, "Calibration of neural networks using splines". Equal confidences,
-    which the paper does not mention, are added together.
-
-    Example:
-        >>> round(ks_calibration_error([0.8] * 10, [1] * 6 + [0] * 4), 4)
-        0.2
-    """
-    confidences, correct, weights = float_pairs(taken(probs, labels))
-    order, ends = _rising_runs(confidences)
-    gaps = np.cumsum((weights * (correct - confidences))[order])[ends - 1]
-    return float(np.abs(gaps).max() / weights.sum())
 
 
 def confidence_auroc(probs: Any, labels: Any = None) -> float:

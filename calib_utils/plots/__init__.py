@@ -24,9 +24,7 @@ from calib_utils.plots.generalization import GeneralizationPlot, generalization_
 from calib_utils.plots.histograms import ConfidenceHistogram, confidence_histogram
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
-from calib_utils.plots.net_benefit import DecisionCurvePlot, decision_curve_plot
 from calib_utils.plots.side_by_side import reliability_diagrams
-from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
 from calib_utils.plots.verdicts import verdict_plot
 
@@ -36,23 +34,19 @@ __all__ = [
     "ORANGE",
     "CalibrationMap",
     "ConfidenceHistogram",
-    "DecisionCurvePlot",
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
     "ReliabilityDisplay",
-    "SmoothReliabilityDiagram",
     "TemperatureCurve",
     "calibration_map",
     "confidence_histogram",
-    "decision_curve_plot",
     "factor_panels",
     "factor_plot",
     "generalization_plot",
     "history_panels",
     "reliability_diagram",
     "reliability_diagrams",
-    "smooth_reliability_diagram",
     "temperature_curve",
     "verdict_plot",
 ]

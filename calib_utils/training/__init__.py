@@ -21,11 +21,8 @@ import calib_utils.training.progress  # noqa: F401  before torchvision, which br
 from calib_utils.records import DIGITS_RECIPE, Recipe
 from calib_utils.training.corruptions import CORRUPTIONS, corrupt
 from calib_utils.training.data import (
-    CIFAR100_MEAN,
-    CIFAR100_STD,
     ImageSet,
     channel_statistics,
-    load_cifar100,
     load_digits,
     load_splits,
     train_validation_split,
@@ -35,19 +32,15 @@ from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.networks import (
     build_model,
-    cifar_resnet,
     fast_resnet,
     lenet5,
     resnet34,
 )
 from calib_utils.training.reward import common_words, fine_tune, plain_words
 from calib_utils.training.text import TextSet, load_shakespeare
-from calib_utils.training.timing import duration, time_epoch
 from calib_utils.training.transformer import transformer
 
 __all__ = [
-    "CIFAR100_MEAN",
-    "CIFAR100_STD",
     "CORRUPTIONS",
     "DIGITS_RECIPE",
     "ImageSet",
@@ -56,17 +49,14 @@ __all__ = [
     "build_model",
     "channel_statistics",
     "choose_device",
-    "cifar_resnet",
     "common_words",
     "corrupt",
-    "duration",
     "environment",
     "fast_resnet",
     "fine_tune",
     "focal_loss",
     "label_smoothing",
     "lenet5",
-    "load_cifar100",
     "load_digits",
     "load_shakespeare",
     "load_splits",
@@ -74,7 +64,6 @@ __all__ = [
     "plain_words",
     "predict_logits",
     "resnet34",
-    "time_epoch",
     "train",
     "train_validation_split",
     "transformer",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
 
+from calib_audit import report
 from calib_audit.__main__ import main
 from calib_utils.recalibration import CalibratedModule, TemperatureScaling, VectorScaling
 from tests.book.test_which_command import blocks_of, written
@@ -49,6 +51,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {
         **{"network": network, "inputs": inputs[:8]},
         **{"new_network": network, "new_val_logits": logits, "val_labels": labels},
+        **{"report": report, "mlflow": Mock()},
     }
 
 

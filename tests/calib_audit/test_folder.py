@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shutil
-import signal
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +20,7 @@ from calib_audit.__main__ import main
 from calib_audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
 from calib_audit.file_sums import How, sums_of_file
 from calib_audit.folder import Folder, open_folder
-from calib_audit.gathering import as_they_end, read_folder
+from calib_audit.gathering import _in_threads, read_folder
 from calib_audit.lots import Lots, drawn
 from calib_audit.measures import larger_error
 from calib_audit.rows import Rows
@@ -33,6 +31,7 @@ csv = pytest.importorskip("pyarrow.csv")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 NAMED: dict[str, Any] = {"group": "region", "time": "day:D"}
+NO_ALARM: dict[str, Any] = {"tolerance": 0.9, "relative_tolerance": 1}  # so maps are tried
 REGIONS = np.array(["north", "south", "east", "서울"])
 
 
@@ -138,7 +137,7 @@ class TestTheSameReport:
     @pytest.mark.parametrize(
         ("rows", "options"),
         [
-            (month(1_500, shift=1.0), NAMED | {"cross_fit": 2}),
+            (month(1_500, shift=1.0), NAMED | {"cross_fit": 2} | NO_ALARM),
             (classes(1_500, scale=2.0), {"cross_fit": 2}),
         ],
         ids=["two classes", "three classes"],
@@ -383,7 +382,7 @@ class TestFolders:
     def test_files_are_not_read_on_after_the_end(self, tmp_path: Path) -> None:
         opened = open_folder(write(tmp_path / "files", month(3_000), 50), NAMED_COLUMNS, False)
         told: list[int] = []
-        sums = as_they_end(opened.files, how_of(opened), None, told.append)
+        sums = _in_threads(opened.files, how_of(opened), told.append)
         first = next(sums)
         sums.close()  # type: ignore[attr-defined]
         assert first.counts.read <= sum(told) < 3_000
@@ -405,9 +404,8 @@ class TestFolders:
         assert peaks[1] < 1.2 * peaks[0] + 2_000_000
 
     def test_what_goes_with_folders_only_and_what_does_not(self, folder: Path) -> None:
-        for options in ({"scheduler": "local"}, {"skip_bad_files": True}):
-            with pytest.raises(ValueError, match=r": expected with a folder of Parquet files"):
-                report(month(100), **options)
+        with pytest.raises(ValueError, match=r"bad_files: expected with a folder of Parquet files"):
+            report(month(100), skip_bad_files=True)
         with pytest.raises(ValueError, match="prices: expected two numbers"):
             report(folder, prices=(1,))
 
@@ -639,74 +637,6 @@ class TestDamage:
             report(path, skip_bad_files=True, cross_fit=0)
 
 
-@pytest.mark.thorough
-class TestLocalCluster:
-    """Before other clusters start, whose workers' variables Dask sets in this process, too."""
-
-    def test_local_starts_two_workers_that_keep_freed_memory(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-        with gathering._client("local") as client:
-            found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
-        assert list(found.values()) == [None, None]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Any:
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as found:
-        yield found
-
-
-@pytest.mark.thorough
-class TestDask:
-    def test_the_same_report(self, cluster: Any, folder: Path, tmp_path: Path) -> None:
-        address = cluster.scheduler_address
-        expected = numbers(folder, cross_fit=2, **NAMED)
-        assert numbers(folder, cross_fit=2, scheduler=address, **NAMED) == expected
-        several = write(tmp_path / "classes", classes(2_000), 5)
-        expected = numbers(several, cross_fit=2)
-        assert numbers(several, cross_fit=2, scheduler=address) == expected
-
-    def test_a_bad_file(self, cluster: Any, folder: Path, tmp_path: Path) -> None:
-        bad = shutil.copytree(folder, tmp_path / "files")
-        changed("score", 3.0)(bad / "part-03.parquet")
-        options = NAMED | {"scheduler": cluster.scheduler_address, "cross_fit": 0}
-        with pytest.raises(ValueError, match=r"part-03.parquet, row group 1: score: expected 0 to"):
-            report(bad, **options)
-        found = report(bad, skip_bad_files=True, **options)
-        alone = report(bad, skip_bad_files=True, cross_fit=0, **NAMED)
-        assert found.facts["SHA-256 of the sums"] == alone.facts["SHA-256 of the sums"]
-
-    @pytest.mark.parametrize("moment", [0, 5, 10])
-    def test_a_killed_worker_costs_no_row_and_adds_none(
-        self, cluster: Any, tmp_path: Path, moment: int
-    ) -> None:
-        from distributed import Client
-
-        opened = open_folder(write(tmp_path / "files", month(120_000), 12), NAMED_COLUMNS, False)
-        how = how_of(opened)
-        expected = read_folder(opened, how)[2].digest()
-        sums = how.no_sums()
-        with Client(cluster) as client:
-            client.wait_for_workers(2, timeout=120)
-            victim = next(iter(client.run(os.getpid).values()))
-        for k, found in enumerate(
-            as_they_end(opened.files, how, cluster.scheduler_address, lambda rows: None)
-        ):
-            if k == moment:
-                os.kill(victim, signal.SIGKILL)
-            sums.merge(found.sums)
-        assert sums.digest() == expected
-
-    def test_no_scheduler(self, folder: Path) -> None:
-        with pytest.raises(ValueError, match=r"scheduler: expected 'local' or the address"):
-            report(folder, scheduler="nonsense")
-
-
 @pytest.fixture(scope="module")
 def months(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("months")
@@ -759,9 +689,9 @@ class TestComparedMonths:
             ("{}", "found something else"),
             ("[1]", "found something else"),
             ("no", "found something else"),
-            ('{"format": 1}', "in format 2, .* make the report again"),
-            ('{"format": 2, "bins": {"count": [-1]}}', "found something else"),
-            ('{"format": 2, "bins": {"count": [1]}}', "found something else"),
+            ('{"format": 1}', "in format 3, .* make the report again"),
+            ('{"format": 3, "bins": {"count": [-1]}}', "found something else"),
+            ('{"format": 3, "bins": {"count": [1]}}', "found something else"),
         ],
     )
     def test_what_is_no_report(self, months: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -769,15 +699,15 @@ class TestComparedMonths:
         with pytest.raises(ValueError, match=rf"a\.json: expected .*{message}"):
             compare_reports(months / "may.json", tmp_path / "a.json")
 
-    @pytest.mark.parametrize("other", [1, 3])
+    @pytest.mark.parametrize("other", [2, 4])
     def test_a_whole_report_in_another_format(self, tmp_path: Path, other: int) -> None:
         """The next format may mean something else by the same names."""
         days = np.datetime64("2026-06-01") + np.arange(200) % 2
         data = {"score": np.full(200, 0.5), "label": np.arange(200) % 2, "day": days}
         found = report(data, cross_fit=0)
-        assert json.loads(found.json())["format"] == 2
+        assert json.loads(found.json())["format"] == 3
         path = tmp_path / "other.json"
-        path.write_text(found.json().replace('"format": 2', f'"format": {other}'), "utf-8")
+        path.write_text(found.json().replace('"format": 3', f'"format": {other}'), "utf-8")
         with pytest.raises(ValueError, match=r"other\.json: expected .* make the report again"):
             compare_reports(found, path)
         with pytest.raises(ValueError, match=r"other\.json: expected .* something else"):

@@ -89,8 +89,8 @@ def many(rng: np.random.Generator, rate: float, off: float, alike: float) -> lis
     return judge_parts(parts, 0.02, in_blocks=True)
 
 
-@pytest.mark.parametrize(("rate", "off"), [(0.03, 0.02), (0.96, -0.02)])
-@pytest.mark.parametrize("alike", [0.02, 0.1, 0.4])
+@pytest.mark.parametrize(("rate", "off"), [(0.03, 0.02), (0.96, -0.02), (0.06, -0.02)])
+@pytest.mark.parametrize("alike", [0.02, 0.1, 0.4, 0.99])
 def test_groups_of_many_blocks_are_rarely_called_what_they_are_not(
     rate: float, off: float, alike: float
 ) -> None:

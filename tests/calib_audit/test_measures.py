@@ -495,7 +495,7 @@ class TestTimes:
 
     def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "base.json").write_text("{}")
-        with pytest.raises(ValueError, match="expected the JSON of a report in format 2"):
+        with pytest.raises(ValueError, match="expected the JSON of a report in format 3"):
             bins_of_baseline(tmp_path / "base.json", 15)
         with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
             bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)

@@ -34,14 +34,17 @@ HEADINGS = [
 @pytest.fixture(scope="module")
 def everything() -> Report:
     rng = np.random.default_rng(0)
-    score = rng.beta(1, 2, 3_000)
-    data = {
-        "score": score,
-        "label": (rng.random(3_000) < score**1.4).astype(int),
-        "site & ward": np.array(["가", "b", EVIL])[rng.integers(3, size=3_000)],
-        "date": np.datetime64("2026-01-01") + rng.integers(0, 12, 3_000),
-    }
-    return report(data, group="site & ward", time="date:D", prices=(1, 5), command="a <b>")
+    data, other = (
+        {
+            "score": score,
+            "label": (rng.random(3_000) < score**1.4).astype(int),
+            "site & ward": np.array(["가", "b", EVIL])[rng.integers(3, size=3_000)],
+            "date": np.datetime64("2026-01-01") + rng.integers(0, 12, 3_000),
+        }
+        for score in rng.beta(1, 2, (2, 3_000))
+    )
+    options: dict[str, Any] = {"group": "site & ward", "time": "date:D", "prices": (1, 5)}
+    return report(data, **options, fit=other, command="a <b>")
 
 
 def rare(n: int = 200_000) -> Report:

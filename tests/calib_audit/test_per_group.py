@@ -88,10 +88,14 @@ def test_where_no_map_for_all_helps_the_one_that_does_is_named() -> None:
     )
     for text in (found.text(), found.html()):
         assert "No single map for all rows clearly helps (cross-fitted" in text
-        assert f" (PlattPerGroup) does: it lowers the NLL by {gain:.3f}, and by at least" in text
+        assert " (PlattPerGroup) does in the groups that are wrong without it: " in text
+        assert f"it lowers their NLL by {gain:.3f}, and by at least" in text
         assert "None" not in text.partition("What recalibration does")[2][:200]
     data["label"] = (rng.random(6_000) < expit(logit(chances) - 0.5)).astype(int)
-    assert "(PlattPerGroup) lowers it by a further 0.0" in report(data, group="plan").text()
+    text = report(data, group="plan").text()
+    assert (
+        "(PlattPerGroup) lowers it in the groups that are wrong without it by a further 0.0" in text
+    )
 
 
 def test_the_numbers_are_of_rows_that_were_left_out() -> None:

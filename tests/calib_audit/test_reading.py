@@ -423,7 +423,7 @@ def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
     assert bins_of_baseline(path, 15).shape == (3, 15)
     known["bins"]["count"][1] = count
     path.write_text(json.dumps(known), "utf-8")
-    with pytest.raises(ValueError, match="expected the JSON of a report in format 2"):
+    with pytest.raises(ValueError, match="expected the JSON of a report in format 3"):
         bins_of_baseline(path, 15)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import cache, partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +150,11 @@ def answers(name: str, variant: Variant) -> Names:
 
 
 def variants(name: str, values: Variant, asked: tuple[str, ...]) -> list[Variant]:
-    """A variant for all ways of some choices, the published ways too."""
-    found = choices(name)
-    first = {choice: next(iter(ways)) for choice, ways in found.items()}
-    all_ways = product(*(found[choice] for choice in asked))
-    return [{**values, **first, **dict(zip(asked, ways, strict=True))} for ways in all_ways]
+    """Variants that together have each way of some choices, the published ways too."""
+    found = {choice: list(ways) for choice, ways in choices(name).items()}
+    first = {choice: ways[0] for choice, ways in found.items()}
+    most = max(len(found[choice]) for choice in asked)
+    return [
+        {**values, **first, **{choice: found[choice][n % len(found[choice])] for choice in asked}}
+        for n in range(most)
+    ]

@@ -24,13 +24,6 @@ from calib_utils.comparing import (
     pooled_spread,
 )
 from calib_utils.comparing.comparison import joined
-from calib_utils.experiments import (
-    ExperimentRecord,
-    by_level,
-    describe_protocol,
-    load_grid,
-    save_experiment,
-)
 from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.plots import (
     BLUE,
@@ -39,6 +32,13 @@ from calib_utils.plots import (
     factor_plot,
     generalization_plot,
     verdict_plot,
+)
+from calib_utils.records import (
+    ExperimentRecord,
+    by_level,
+    describe_protocol,
+    load_grid,
+    save_experiment,
 )
 
 N = 4_000

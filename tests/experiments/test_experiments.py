@@ -19,23 +19,24 @@ from safetensors import SafetensorError
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from calib_utils.experiments import (
-    ExperimentRecord,
-    grid_names,
-    list_experiments,
-    load_experiment,
-    one_run,
-    plan_grid,
-    planned_comparisons,
-    runner,
-    save_experiment,
-)
+from calib_utils.experiments import grid_names, one_run, plan_grid, planned_comparisons, runner
 from calib_utils.experiments.__main__ import main
 from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.one_run import checkpoint_path
 from calib_utils.experiments.runner import run_grid
 from calib_utils.metrics import reliability_bins
-from calib_utils.records import Recipe, by_level, experiments, load_grid, load_record, recipe
+from calib_utils.records import (
+    ExperimentRecord,
+    Recipe,
+    by_level,
+    experiments,
+    list_experiments,
+    load_experiment,
+    load_grid,
+    load_record,
+    recipe,
+    save_experiment,
+)
 from calib_utils.records.experiments import experiment_path
 from calib_utils.records.npz import read_npz, write_npz
 from calib_utils.training import loop, predict_logits, train

@@ -1,11 +1,9 @@
 """Net benefit: by hand, by counting row after row, and what must hold of it."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from calib_utils.metrics import decision_curve
-from calib_utils.plots import decision_curve_plot
 from calib_utils.predictions import as_predictions
 
 RNG = np.random.default_rng(0)
@@ -73,22 +71,3 @@ def test_calibrated_probabilities_are_never_worse_than_all_or_none():
 def test_thresholds_between_zero_and_one(bad, found):
     with pytest.raises(ValueError, match=rf"^thresholds: expected \(M,\) .*found {found}"):
         decision_curve(PROBS, LABELS, bad)
-
-
-@pytest.mark.parametrize("name", ["", "_mine", None, 3])
-def test_a_name_that_no_legend_shows(name):
-    with pytest.raises(ValueError, match=r"^name: expected text, found "):
-        decision_curve_plot(PROBS, LABELS, name=name)
-
-
-def test_the_picture_shows_the_curve_beside_all_and_none():
-    drawn = decision_curve_plot(PROBS, LABELS, name="A network")
-    model, of_all, none = drawn.ax.lines
-    np.testing.assert_array_equal(model.get_xydata(), np.transpose(drawn.curve[:2]))
-    np.testing.assert_array_equal(of_all.get_ydata(), drawn.curve.treat_all)
-    assert set(none.get_ydata()) == {0}
-    assert [line.get_label() for line in drawn.ax.lines] == ["A network", "All", "None"]
-    low, high = drawn.ax.get_ylim()
-    assert low < 0 < drawn.curve.net_benefit.max() < high
-    assert decision_curve_plot(PROBS, LABELS, ax=drawn.ax).ax is drawn.ax
-    plt.close("all")

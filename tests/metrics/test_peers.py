@@ -10,7 +10,6 @@ from calib_utils.metrics import (
     brier_decomposition,
     debiased_calibration_error,
     smooth_calibration_error,
-    smooth_reliability,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -56,22 +55,6 @@ def test_smooth_error_against_relplot():
         confidences, labels = forecasts(2_000, seed)
         theirs = relplot.smECE(confidences, labels.astype(float))
         assert smooth_calibration_error(confidences, labels) == pytest.approx(theirs, abs=1e-3)
-
-
-def test_smooth_curve_against_relplot():
-    relplot = pytest.importorskip("relplot")
-    confidences, labels = forecasts(2_000)
-    ours = smooth_reliability(confidences, labels)
-    theirs = relplot.prepare_rel_diagram(
-        confidences,
-        labels,
-        plot_confidence_band=False,
-        report_CE_std=False,
-        kde_bandwidth=ours.width,
-    )
-    for name, curve in (("mu", ours.accuracy), ("density", ours.density)):
-        found = np.interp(theirs["mesh"], ours.confidence, curve)
-        assert found == pytest.approx(theirs[name], abs=5e-3)
 
 
 def test_smooth_error_of_sure_predictions_is_not_that_of_relplot():

@@ -10,6 +10,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import Rectangle
+from scipy.stats import binomtest
 
 from calib_utils import metrics, plots
 
@@ -294,6 +295,41 @@ def test_a_history_without_the_key_is_refused_before_anything_is_drawn():
     assert plt.get_fignums() == []
 
 
+def interval_lines(ax, name):
+    (lines,) = (each for each in ax.collections if each.get_label() == name)
+    return np.array(lines.get_segments())[:, :, 1]
+
+
+def test_intervals_are_wilsons():
+    """Wilson's, of 3 of 10 in the first bin and none of 5 in the second."""
+    probs, labels = [0.4] * 10 + [0.8] * 5, [1] * 3 + [0] * 7 + [0] * 5
+    drawn = plots.reliability_diagram(probs, labels, n_bins=2, intervals=0.95)
+    found = interval_lines(drawn.ax, "Interval, 95 %")
+    for (low, high), k, n in zip(found, (3, 0), (10, 5), strict=True):
+        expected = binomtest(k, n).proportion_ci(0.95, method="wilson")
+        assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.1])
+def test_intervals_hold_the_accuracy_of_the_population_as_often_as_they_say(shift):
+    """Whether the network is calibrated or not, unlike the bars of consistency."""
+    rng, held = np.random.default_rng(0), []
+    values = np.array([0.15, 0.35, 0.55, 0.75, 0.95])
+    for _ in range(200):
+        probs = rng.choice(values, 400)
+        labels = (rng.random(400) < probs + shift).astype(int)
+        drawn = plots.reliability_diagram(probs, labels, n_bins=5, intervals=0.9)
+        low, high = interval_lines(drawn.ax, "Interval, 90 %").T
+        held += ((low <= values + shift) & (values + shift <= high)).tolist()
+        plt.close("all")
+    assert np.mean(held) == pytest.approx(0.9, abs=0.025)
+
+
+def test_intervals_and_bars_of_consistency_are_two_diagrams():
+    with pytest.raises(ValueError, match="intervals: expected None where"):
+        plots.reliability_diagram([0.2, 0.7], [0, 1], intervals=0.9, consistency=0.9)
+
+
 class TestWhatIsDrawn:
     """Ten samples of known confidence, read from the artists on the axes."""
 
@@ -486,49 +522,6 @@ def test_nothing_side_by_side_is_refused(overconfident):
 
 
 # ---------------------------------------------------------------- without bins
-
-
-def test_the_smooth_curve_its_gap_and_the_density_are_drawn(overconfident):
-    drawn = plots.smooth_reliability_diagram(*overconfident)
-    curve = metrics.smooth_reliability(*overconfident)
-    line, diagonal = drawn.ax.lines
-    np.testing.assert_array_equal(line.get_xdata(), curve.confidence)
-    np.testing.assert_array_equal(line.get_ydata()[drawn.seen], curve.accuracy[drawn.seen])
-    assert np.isnan(line.get_ydata()[~drawn.seen]).all()
-    np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
-    hill, gap = drawn.ax.collections
-    outline = hill.get_paths()[0].vertices
-    top = outline[np.argsort(outline[:, 0])][:, 1].max()
-    assert outline[outline[:, 1].argmax(), 0] == curve.confidence[curve.density.argmax()]
-    assert 0 < top < 0.3
-    assert gap.get_hatch()
-    texts = [text.get_text() for text in drawn.ax.get_legend().get_texts()]
-    smooth = metrics.smooth_calibration_error(*overconfident)
-    assert f"Gap, smECE = {100 * smooth:.2f} %" in texts
-    assert drawn.ax.get_title() == "Smooth reliability diagram"
-
-
-def test_the_smooth_curve_ends_where_the_samples_do():
-    confidences = np.repeat([0.3, 0.7], 500)
-    drawn = plots.smooth_reliability_diagram(confidences, (np.arange(1000) % 10 < 3) * 1)
-    seen = drawn.curve.confidence[drawn.seen]
-    assert drawn.curve.error < 0.3
-    assert drawn.seen[[307, 717]].all()
-    reach = 4 * drawn.curve.width
-    assert seen.min() >= max(0, 0.3 - reach)
-    assert seen.max() <= min(1, 0.7 + reach)
-    alone = plots.smooth_reliability_diagram([0.9] * 100, [1] * 90 + [0] * 10)
-    near = np.abs(alone.curve.confidence - 0.9) < 5 * alone.curve.width
-    assert alone.seen.any()
-    assert not alone.seen[~near].any()
-
-
-def test_the_smooth_curve_of_two_classes_says_so():
-    ax = plt.figure().add_subplot()
-    drawn = plots.smooth_reliability_diagram([0.2, 0.8, 0.6], [0, 1, 1], ax=ax)
-    assert drawn.ax is ax
-    assert ax.get_ylabel() == "Frequency of the positive class"
-    assert "Positives" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 @pytest.mark.parametrize(

@@ -198,11 +198,9 @@ def test_a_history_is_drawn_on_its_axes():
 ON_AXES = {
     plots.calibration_map: (PLATT, LOGITS[:, 0], BINARY),
     plots.confidence_histogram: (PROBS, LABELS),
-    plots.decision_curve_plot: (POSITIVE, BINARY),
     plots.factor_plot: (GRID,),
     plots.generalization_plot: (GRID,),
     plots.reliability_diagram: (PROBS, LABELS),
-    plots.smooth_reliability_diagram: (PROBS, LABELS),
     plots.temperature_curve: (LOGITS, LABELS, [1.0]),
 }
 

@@ -5,13 +5,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import softmax
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, make_scorer
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import log_loss
 
 from calib_utils import decisions, metrics, plots, predictions
-from calib_utils.metrics import expected_calibration_error, labels_first, negative_log_likelihood
+from calib_utils.metrics import expected_calibration_error, negative_log_likelihood
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import TemperatureScaling, VectorScaling
 from tests.recalibration.recalibration_cases import ALL_BINARY, ALL_MULTICLASS, binary, multiclass
@@ -293,11 +290,10 @@ def test_pictures_of_confidences_say_accuracy():
     given = as_predictions(confidence=CONFIDENCE, correct=RIGHT)
     drawn = [
         plots.reliability_diagram(given).ax,
-        plots.smooth_reliability_diagram(given).ax,
         plots.reliability_diagrams({"a": given, "b": given})["a"].ax,
     ]
     assert {ax.get_ylabel() for ax in drawn} == {"Accuracy"}
-    assert [ax.get_xlabel() for ax in drawn[:2]] == ["Confidence"] * 2
+    assert [ax.get_xlabel() for ax in drawn[:1]] == ["Confidence"]
     histogram = plots.confidence_histogram(given)
     assert histogram.ax.get_xlabel() == "Confidence"
     assert histogram.accuracy == pytest.approx(RIGHT.mean())
@@ -357,43 +353,6 @@ def test_masked_classes_count_for_nothing():
 
 
 # ---------------------------------------------------------------- scikit-learn
-
-
-@pytest.mark.parametrize(
-    "metric", [expected_calibration_error, metrics.brier_score, negative_log_likelihood]
-)
-def test_metrics_as_scorers(metric):
-    X, y = load_digits(n_class=4, return_X_y=True)
-    names = np.array(["nil", "one", "three", "two"])[y]
-    settings = {"response_method": "predict_proba", "greater_is_better": False}
-    scorer = make_scorer(labels_first(metric), **settings)
-    search = GridSearchCV(
-        LogisticRegression(max_iter=50), {"C": [1e-6, 1e-3]}, scoring=scorer, cv=2
-    )
-    search.fit(X[:200], names[:200])
-    expected = metric(search.predict_proba(X[200:]), np.searchsorted(search.classes_, names[200:]))
-    assert search.score(X[200:], names[200:]) == pytest.approx(-expected)
-    named = make_scorer(labels_first(metric), **settings, classes=search.classes_)
-    few = names[:20] != "two"
-    assert named(search, X[:20][few], names[:20][few]) < 0
-    weights = np.arange(1.0, 1 + few.sum())
-    assert named(search, X[:20][few], names[:20][few], sample_weight=weights) != named(
-        search, X[:20][few], names[:20][few]
-    )
-    with pytest.raises(ValueError, match=r"^classes: expected 4 different names"):
-        scorer(search, X[:20][few], names[:20][few])
-    with pytest.raises(ValueError, match="expected floating-point numbers, found int64"):
-        metric(y, search.predict_proba(X))
-
-
-def test_a_scorer_of_two_classes():
-    odd = np.array(["even", "odd"])[Y]
-    assert labels_first(metrics.brier_score)(odd, P) == metrics.brier_score(P, Y)
-    assert labels_first(metrics.accuracy)(Y == 1, P) == metrics.accuracy(P, Y)
-    with pytest.raises(ValueError, match=r"^labels: .*classes=\[...\]"):
-        labels_first(metrics.brier_score)(Y + 1, P)
-    with pytest.raises(ValueError, match=r"^labels: .*classes=\[...\]"):
-        labels_first(metrics.brier_score)(np.array(["a", 1] * 200, object), P)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])

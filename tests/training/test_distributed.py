@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from calib_utils.experiments import list_experiments, load_experiment, plan_grid
+from calib_utils.experiments import plan_grid
 from calib_utils.experiments.runner import run_grid
+from calib_utils.records import list_experiments, load_experiment
 from calib_utils.training import Recipe, distributed, loop, train
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.networks import build_model

@@ -25,9 +25,9 @@ from calib_utils.training import (
     load_digits,
     loop,
     predict_logits,
-    time_epoch,
     train,
 )
+from calib_utils.training.timing import time_epoch
 from tests.training.test_distributed import GRID
 from tests.training.test_loop import SHORT, network, random_images, train_and_stop
 

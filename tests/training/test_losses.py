@@ -10,16 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from calib_utils.records import Recipe
-from calib_utils.training import (
-    focal_loss,
-    label_smoothing,
-    loop,
-    mixup,
-    predict_logits,
-    time_epoch,
-    train,
-)
+from calib_utils.training import focal_loss, label_smoothing, loop, mixup, predict_logits, train
 from calib_utils.training.batches import Batches, epoch_draws
+from calib_utils.training.timing import time_epoch
 from tests.training.test_loop import (
     SHORT,
     network,

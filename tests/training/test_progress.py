@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from calib_utils.training import duration, predict_logits, time_epoch, train
+from calib_utils.training import predict_logits, train
 from calib_utils.training.progress import plain_warnings, progress_bars
+from calib_utils.training.timing import duration, time_epoch
 from tests.training.test_loop import SHORT, network, random_images, weights
 
 

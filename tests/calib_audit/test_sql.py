@@ -1,0 +1,164 @@
+"""The report on sums that a database made is that on its rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calib_audit import report
+from calib_audit.__main__ import main
+from calib_audit.sql import DIALECTS, query
+
+pa = pytest.importorskip("pyarrow")
+duckdb = pytest.importorskip("duckdb")
+
+N = 6_000
+RNG = np.random.default_rng(0)
+SCORE = RNG.beta(1, 3, N)
+SCORE[:40] = np.repeat([0.0, 1.0, 0.2, 3 / 5], 10)  # at the ends, and on edges of bins
+HAPPENED = RNG.random(N) < SCORE
+HOURS = np.datetime64("2026-06-01T00:30", "s") + RNG.integers(0, 30 * 24, N) * 3600
+COLUMNS: dict[str, Any] = {
+    "p": SCORE,
+    "logit_p": np.clip(np.log(np.maximum(SCORE, 1e-9) / np.maximum(1 - SCORE, 1e-9)), -30, 30),
+    "narrow": pa.array(SCORE.astype(np.float32)),
+    "y": HAPPENED.astype(int),
+    "said": np.where(HAPPENED, "late", "in time"),
+    "region": np.array(["north", "south", "서울"])[RNG.integers(3, size=N)],
+    "size": RNG.integers(1, 4, N).astype(float),
+    "hour": HOURS,
+    "zoned": pa.array(HOURS, pa.timestamp("s")).cast(pa.timestamp("us", "Asia/Seoul")),
+    "written": [f"{hour}+09:00" for hour in HOURS],
+    "w": np.where(HAPPENED, 1.0, 20.0),
+}
+
+
+def sums_of(rows: Any, **options: Any) -> Any:
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'Asia/Seoul'")
+        connection.register("predictions", rows)
+        return connection.sql(query(**options)).to_arrow_table()
+
+
+def numbers(found: Any) -> dict[str, Any]:
+    """All that a report says but where it comes from."""
+    known = json.loads(found.json())
+    return {key: each for key, each in known.items() if key not in ("facts", "read")}
+
+
+def leaves(known: Any) -> list[Any]:
+    if isinstance(known, dict):
+        return [each for key in sorted(known) for each in leaves(known[key])]
+    return [each for part in known for each in leaves(part)] if isinstance(known, list) else [known]
+
+
+def assert_near(one: Any, two: Any, rel: float) -> None:
+    pairs = list(zip(leaves(numbers(one)), leaves(numbers(two)), strict=True))
+    assert [type(a) for a, _ in pairs] == [type(b) for _, b in pairs]
+    for a, b in pairs:
+        assert b == (pytest.approx(a, rel=rel, abs=rel) if isinstance(a, float) else a)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"score": "p", "label": "y", "group": ["region", "size", "region*size"]},
+        {"score": "narrow", "label": "y", "time": "hour:W"},
+        {"score": "p", "label": "said", "positive": "late", "time": "zoned:D"},
+        {"score": "p", "label": "y", "time": "written:h", "group": ["size"]},
+    ],
+    ids=["groups", "float32", "time zone", "text"],
+)
+def test_beyond_what_is_kept_the_two_are_equal(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("lots", "totals"):
+        monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 1_000)
+    rows = pa.table(COLUMNS)
+    found = report(sums_of(rows, **options))
+    assert_near(report(rows, cross_fit=0, **options), found, 1e-12)
+    assert "compare and apply" in found.text()
+    assert "1,000 rows, each with the mean confidence of its cell" in found.text()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"score": "p"}, {"score": "logit_p"}, {"score": "p", "weight": "w", "group": ["region"]}],
+    ids=["probabilities", "log-odds", "weights"],
+)
+def test_what_needs_rows_is_near(options: dict[str, Any]) -> None:
+    """Cells of log-odds stand for the rows in slope, AUROC, bins of equal mass and decomposition,
+    which differ little; all sums over bins and groups are the same.
+    """
+    rows = pa.table(COLUMNS)
+    of_rows = report(rows, label="y", cross_fit=0, **options)
+    of_sums = report(sums_of(rows, label="y", **options))
+    for one, two in zip(of_rows.bins.array, of_sums.bins.array, strict=True):
+        assert two == pytest.approx(one, rel=1e-9, abs=1e-9)
+    assert numbers(of_sums)["groups"] == [] or of_sums.groups.keys() == of_rows.groups.keys()
+    a, b = of_rows.measures, of_sums.measures
+    for name in ("predicted", "happened", "nll", "brier", "accuracy", "ece", "z", "debiased"):
+        assert getattr(b, name) == pytest.approx(getattr(a, name), rel=1e-6), name
+    assert b.auroc == pytest.approx(a.auroc, abs=2e-3)
+    assert b.error == pytest.approx(a.error, abs=2e-3)
+    assert a.line is not None
+    assert b.line is not None
+    assert b.line.slope == pytest.approx(a.line.slope, rel=1e-2)
+    assert of_sums.verdict.outcome == of_rows.verdict.outcome
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("p", None, r"p: expected a value in each row; .* \(1 row of the database"),
+        ("p", float("nan"), r"p: expected probabilities from 0 to 1"),
+        ("p", 2.0, r"p: expected probabilities from 0 to 1"),
+        ("y", 7, r"y: expected 0 or 1; name the positive label"),
+        ("region", " ", r"region: expected a value in each row"),
+        ("hour", None, r"hour: expected a value in each row"),
+        ("w", -1.0, r"w: expected finite weights of 0 or more"),
+    ],
+)
+def test_rows_that_are_no_predictions_are_counted(name: str, value: Any, message: str) -> None:
+    rows = pa.table({key: list(np.asarray(each)[:500]) for key, each in COLUMNS.items()})
+    changed = rows[name].to_pylist()
+    changed[7] = value
+    place = rows.column_names.index(name)
+    rows = rows.set_column(place, name, pa.array(changed, rows[name].type))
+    options = {"group": ["region"], "time": "hour:D", "weight": "w"}
+    sums = sums_of(rows, score="p", label="y", **options)
+    with pytest.raises(ValueError, match=message):
+        report(sums)
+    if "a value in each row" in message:
+        found = report(sums, drop=True)
+        assert found.measures.n == 499
+        assert "1 row was dropped because a value was missing" in found.read
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["sql", "--score", "p", "--label", "y", "--group", "region", "--time", "hour:D"]
+    assert main([*given, "--table", "log"]) == 0
+    asked = capsys.readouterr().out
+    path = tmp_path / "sums.parquet"
+    with duckdb.connect() as connection:
+        connection.register("log", pa.table(COLUMNS))
+        connection.execute(f"COPY ({asked}) TO '{path}' (FORMAT parquet)")
+    base = tmp_path / "base.json"
+    assert main([str(path), "--json", str(base)]) in (0, 3, 5)
+    assert capsys.readouterr().out.startswith(("Trustworthy", "Too few rows"))
+    assert main([str(path), "--label", "y"]) == 2
+    assert "label: expected in the command that prints the query" in capsys.readouterr().err
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(ValueError, match="dialect: expected one of duckdb"):
+        query("p", "y", dialect="oracle")
+    with pytest.raises(ValueError, match="expected a name without quotation marks"):
+        query('p"', "y")
+    with pytest.raises(ValueError, match="time: expected a unit"):
+        query("p", "y", time="hour:minute")
+    assert len({query("p", "y", dialect=name) for name in DIALECTS}) == 4  # Snowflake is as DuckDB
