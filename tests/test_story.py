@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from play_anew import fitted_temperature
 from script_page import ASSETS, course_style, script_page
-from test_play_figures import FIGURE
+from test_play_figures import FIGURE, fitted_temperature
 
 from book.play.images_to_bars import check, frames, story
 from calib_utils.metrics import accuracy, expected_calibration_error
