@@ -456,7 +456,7 @@ CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(
 POOR_WORDS = """() => {
     const poor = [];
     for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
-        if (svg.closest("figure")?.querySelector(".play-stage > .play, .story")) continue;  // in its place
+        if (svg.closest("figure")?.querySelector(".play-stage > .play, .story")) continue;
         const all = svg.getBoundingClientRect();
         const scale = all.width / svg.viewBox.baseVal.width;
         const name = svg.getAttribute("aria-label").slice(0, 40);
