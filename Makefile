@@ -12,8 +12,10 @@ PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
 CODE := assignments benchmarks book calib_audit calib_utils classroom tests tools
 UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
+# What needs the module only, without PyTorch.
+MODULE_TESTS := $(addprefix tests/,predictions metrics recalibration decisions comparing plots records)
 # What needs the built book.
-SITE_TESTS := $(wildcard tests/test_site*.py)
+SITE_TESTS := tests/site
 
 # A person's, which would reach the pipeline itself.
 unexport PYTHONWARNINGS
@@ -56,7 +58,7 @@ test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
 	@# Python takes compiled code for that of any file with the same size and date.
 	@find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
-	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%)
+	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore=$(SITE_TESTS)
 
 test-site: $(INSTALLED) ## Test the built site
 	$(PYTEST) $(SITE_TESTS)
@@ -86,8 +88,8 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
 	  --resolution $(RESOLUTION) --editable '.[training]' --editable ./calib_audit --editable ./calib_records --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_audit calib_utils \
-	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser' \
-	      tests/test_*.py tests/calib_audit/test_*.py)
+	  $$(grep -rLE '(from|import) (benchmarks|book|classroom|tools)\b|browser' --include='test_*.py' \
+	      $(MODULE_TESTS) tests/calib_audit tests/experiments tests/training)
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .

@@ -19,18 +19,16 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-import jupytext
-from nbformat import NotebookNode
-
 from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
-from classroom.notebooks import fingerprint, reference_of, source_of, without_solution
+from classroom.notebooks import fingerprint, reference_of, stubs
 from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
+from classroom.solution import solution, with_answers
 from classroom.submission import NotGraded, Submission, defined, read_submission, submission_of
-from classroom.variants import SHEETS
+from classroom.variants import PUBLISHED, SHEETS, variant_of
 from tools.sources.atomic import write_bytes
 
 HEAD = ("student", "name", "file", "what happened", "when")
@@ -113,13 +111,17 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
 def matches_of(folder: Path, name: str) -> list[tuple[str, ...]]:
     """Who handed in the same code as another student, the public solution or the reference.
 
-    All that was ever collected takes part; ``collected/NAME/matches.csv`` has the same rows.
+    The solution of each sheet is public as well, since a file of the repository makes it. All that
+    was ever collected takes part; ``collected/NAME/matches.csv`` has the same rows.
     """
-    reference = reference_of(name)
-    handed_in = {PUBLIC: [cell.source for cell in _answers(name)], REFERENCE: [reference]}
+    reference, secret = reference_of(name), read_secret(folder)
+    variants = [variant_of(name, secret, sheet) for sheet in (PUBLISHED, *SHEETS)]
+    public = [with_answers(name, variant, stub) for variant in variants for stub in stubs(name)]
+    handed_in = {PUBLIC: public, REFERENCE: [reference]}
     for file in sorted((folder / "collected" / name).glob("*/submission.ipynb")):
         handed_in[file.parent.name] = [cell.source for cell in read_submission(file).code]
-    rows = matches(handed_in, functions_of(name) | defined(reference))
+    compared = frozenset(defined("\n\n".join([*public, reference])))
+    rows = matches(handed_in, compared)
     head = [("the same, names aside", "who")]
     write_csv(folder / "collected" / name / "matches.csv", [*head, *rows])
     return rows
@@ -197,13 +199,7 @@ def assignment_of(metadata: dict[str, Any], sources: Iterable[str]) -> str | Non
 @cache
 def functions_of(name: str) -> frozenset[str]:
     """The functions that an assignment asks for."""
-    return frozenset().union(*(defined(without_solution(c.source)) for c in _answers(name)))
-
-
-def _answers(name: str) -> list[NotebookNode]:
-    """The cells of an assignment's source that answer with code."""
-    cells = jupytext.reads(source_of(name), fmt="md:myst").cells
-    return [cell for cell in cells if cell.cell_type == "code" and "question" in cell.metadata]
+    return frozenset(solution(name)["answers"])
 
 
 def _choose(folder: Path, candidates: list[Candidate]) -> list[Row]:

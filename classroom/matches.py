@@ -25,6 +25,7 @@ SECONDS = 10  # of processor time for one student
 PUBLIC = "the public solution"
 
 Cells = list[str]
+Trees = list[tuple[str, str]]  # of a function, by its name, and the hash of its tree
 
 
 def matches(handed_in: dict[str, Cells], functions: frozenset[str]) -> list[tuple[str, ...]]:
@@ -40,7 +41,7 @@ def matches(handed_in: dict[str, Cells], functions: frozenset[str]) -> list[tupl
     """
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for who, trees in _parsed(handed_in, functions).items():
-        for function, tree in trees.items():
+        for function, tree in trees:
             groups[function, tree].append(who)
     shared: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for (function, _), people in groups.items():
@@ -50,10 +51,10 @@ def matches(handed_in: dict[str, Cells], functions: frozenset[str]) -> list[tupl
     return sorted(rows, key=lambda row: (-row[0].count(","), row))
 
 
-def _parsed(handed_in: dict[str, Cells], functions: frozenset[str]) -> dict[str, dict[str, str]]:
+def _parsed(handed_in: dict[str, Cells], functions: frozenset[str]) -> dict[str, Trees]:
     """The trees of each student; who ends the process that parses has none."""
     left = list(handed_in.items())
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, Trees] = {}
     while left:
         lines = "\n".join(json.dumps([sorted(functions), cells]) for _, cells in left)
         done = subprocess.run(
@@ -71,9 +72,9 @@ def _parsed(handed_in: dict[str, Cells], functions: frozenset[str]) -> dict[str,
     return found
 
 
-def trees_of(functions: list[str], cells: Cells) -> dict[str, str]:
-    """A hash of the tree of each of these functions that is large enough; the last one counts."""
-    found = {}
+def trees_of(functions: list[str], cells: Cells) -> Trees:
+    """The different trees of these functions, however often each is written; no small ones."""
+    found = set()
     for cell in cells:
         try:
             statements = plain_python(cell[:LONGEST], "").body
@@ -82,10 +83,10 @@ def trees_of(functions: list[str], cells: Cells) -> dict[str, str]:
         for statement in statements:
             if isinstance(statement, ast.FunctionDef) and (name := statement.name) in functions:
                 try:
-                    found[name] = _tree(statement)
+                    found.add((name, _tree(statement)))
                 except RecursionError:
                     continue
-    return {name: tree for name, tree in found.items() if tree}
+    return sorted((name, tree) for name, tree in found if tree)
 
 
 def _tree(function: ast.FunctionDef) -> str:

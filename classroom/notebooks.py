@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cache
 from typing import Any
 
@@ -15,38 +14,16 @@ from nbformat.v4 import new_notebook
 from classroom import ClassroomError
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.secret import generator
-from classroom.submission import defined
-from classroom.variants import PUBLISHED, Code, Variant, secret_of, variant_of, words
+from classroom.solution import with_answers
+from classroom.variants import PLACE, Code, Variant, secret_of, variant_of, words
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import notebook_metadata
 from tools.sources.flatten import Flattener
 
 HELPER = ASSIGNMENTS / "helper.py"
 IMPORT = "from helper import example"  # a cell of its own; students get the helper instead
-SOLUTION = re.compile(
-    r"^(?P<indent> *)### BEGIN SOLUTION\n(?P<lines>.*?)^ *### END SOLUTION(?:\n|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-STUB = re.compile(r"^ *# STUB: (?P<code>.+)\n", re.MULTILINE)
-PLACE = re.compile(r"\{\{\s+(\w+)\s+\}\}")
 FILLED = ("expected_", "given_")  # how the names of values in examples begin
 WIDTH = 70
-OF_THIS_SHEET = """
-
-from functools import wraps
-
-
-def of_this_sheet(function):
-    '''A function of the reference that knows the variant.'''
-
-    @wraps(function)
-    def known(*given, variant={variant}):
-        return function(*given, variant=variant)
-
-    return known
-
-
-"""
 
 
 def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> NotebookNode:
@@ -54,9 +31,7 @@ def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> Note
     goals, variant = read_goals(name), variant_of(name, secret, sheet)
     values = values_of(goals, variant, sheet)
     given = {"sheet": sheet, **variant}
-    expected, reference = load(name).examples(variant), reference_of(name)
-    known = defined(reference)
-    reference += OF_THIS_SHEET.format(variant=variant)
+    expected = load(name).examples(variant)
     flattener = Flattener(_book(), f"notebooks/{name}")
     cells = []
     for cell in jupytext.reads(source_of(name), fmt="md:myst").cells:
@@ -65,13 +40,8 @@ def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> Note
         elif cell.source == IMPORT:
             cell.source = HELPER.read_text("utf-8").strip()
             cell.metadata = {"cellView": "form", "jupyter": {"source_hidden": True}}
-        elif not solved:
-            cell.source = without_solution(cell.source)
-        elif sheet != PUBLISHED and "question" in cell.metadata:
-            functions = sorted(defined(without_solution(cell.source)))
-            if known.issuperset(functions):  # else the published solution answers any sheet
-                calls = [f"{function} = of_this_sheet({function})" for function in functions]
-                cell.source, reference = "\n".join([reference, *calls]), ""
+        elif solved and "question" in cell.metadata:
+            cell.source = with_answers(name, variant, cell.source)
         if "variant" in cell.metadata.get("tags", []):
             cell.source = with_values(cell.source, given)
         elif cell.cell_type == "code" and "question" not in cell.metadata:
@@ -90,6 +60,14 @@ def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> Note
 
 def source_of(name: str) -> str:
     return (ASSIGNMENTS / name / f"{name}.md").read_text("utf-8")
+
+
+def stubs(name: str) -> list[str]:
+    """The cells of an assignment in which students write code."""
+    cells = jupytext.reads(source_of(name), fmt="md:myst").cells
+    return [
+        cell.source for cell in cells if cell.cell_type == "code" and "question" in cell.metadata
+    ]
 
 
 def values_of(goals: Goals, variant: Variant, sheet: str) -> dict[str, str]:
@@ -166,17 +144,6 @@ def _literal(value: Any, comma: str = ", ") -> str:
     if comma == ", ":
         return ends[0] + ", ".join(items) + ends[1]
     return ends[0] + "\n    " + comma.join(items) + ",\n" + ends[1]
-
-
-def without_solution(source: str) -> str:
-    """A cell as students get it: a stub where the solution stood."""
-
-    def stub(found: re.Match[str]) -> str:
-        given = STUB.search(found["lines"])
-        code = given["code"] if given else "raise NotImplementedError"
-        return f"{found['indent']}{code}\n"
-
-    return SOLUTION.sub(stub, source).rstrip("\n")
 
 
 def nbgrader(goals: Goals, cell: NotebookNode) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Release an assignment to a class: the students' sheets with their data, the teacher's files.
 
-The source holds the published solution. What students get does not, and no line of the hidden
-checks either: `leaked` proves it line by line each time, before anything is written.
+What students get has no line of the solution, and none of the hidden checks either: `leaked` proves
+it line by line each time, before anything is written.
 """
 
 from __future__ import annotations
@@ -19,16 +19,14 @@ from classroom.goals import ASSIGNMENTS, load, read_goals
 from classroom.known import known
 from classroom.notebooks import (
     HELPER,
-    SOLUTION,
-    STUB,
     notebook,
     rendered,
     source_of,
     without_imports,
-    without_solution,
 )
 from classroom.results import write_csv
 from classroom.secret import make_secret
+from classroom.solution import solution
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 from tools.sources.atomic import write_text
 from tools.sources.chapter_notebook import write_if_changed
@@ -87,18 +85,18 @@ def data_of(name: str, secret: bytes, sheet: str) -> dict[str, dict[str, Any]]:
 def hidden_lines(name: str) -> set[str]:
     """Every line that no student may get, without its indentation.
 
-    That is each line of a solution, of the checks (but imports), of a rubric, a hint, and a sample,
-    unless it is also one of the lines that stand outside all solutions, or has no letter.
+    That is each line of the solution, the checks (but imports), a rubric, a hint, and a sample,
+    unless it is also one of the lines that the source shows, or has no letter.
     """
     source, folder = source_of(name), ASSIGNMENTS / name
     goals = read_goals(name)
-    solutions = [STUB.sub("", found["lines"]) for found in SOLUTION.finditer(source)]
     code = [*folder.glob("*.py"), ASSIGNMENTS / "measures.py"]
-    texts = [*solutions, *(without_imports(path.read_text("utf-8")) for path in code)]
+    texts = [piece for pieces in solution(name).values() for piece in pieces.values()]
+    texts += [without_imports(path.read_text("utf-8")) for path in code]
     texts += [path.read_text("utf-8") for path in folder.glob("sample.md")]
     for question in goals.questions.values():
         texts += [question.hint, *(text for _, text in question.rubric)]
-    shown = without_solution(source) + "\n" + HELPER.read_text("utf-8")
+    shown = source + "\n" + HELPER.read_text("utf-8")
     lines = {line.strip() for text in texts for line in text.splitlines()}
     return {line for line in lines - set(leaked(lines, shown)) if re.search(r"[^\W\d_]", line)}
 

@@ -8,6 +8,7 @@ more. Of `DEALS` deals the one is taken in which a sheet helps least with any ot
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -24,6 +25,7 @@ SHEETS = tuple("0123456789")  # a student takes that of the last digit of their 
 PUBLISHED = "published"  # the sheet that the published solution answers, and that nobody gets
 NEAR = 0.5  # the share of an answer that misreads one of several choices
 DEALS = 300
+PLACE = re.compile(r"\{\{\s+(\w+)\s+\}\}")  # of a value, in a text
 
 Variant = dict[str, Any]
 

@@ -18,8 +18,14 @@ SITE = Path(__file__).parents[1] / "build/html"
 MINUTES = 600_000  # in milliseconds
 # The files of tests that take longest come first, so that no worker waits for another at the end.
 LONGEST = [
-    f"tests/test_{name}.py"
-    for name in ("pipeline_build", "experiments", "play_figures", "torchmetrics", "training")
+    f"tests/{room}/test_{name}.py"
+    for room, name in (
+        ("tools", "pipeline_build"),
+        ("experiments", "experiments"),
+        ("book", "play_figures"),
+        ("metrics", "torchmetric"),
+        ("training", "loop"),
+    )
 ]
 
 # A shell starts what runs in its background with Ctrl-C ignored, and so all that the tests start.

@@ -1,16 +1,15 @@
-"""Every function and class of every room: how it takes predictions, or why it takes none.
+"""A use of everything that takes predictions, which `test_contracts` holds to the same rules.
 
-`OF_PREDICTIONS` has, by room and name, a use of each that takes them: it is given probabilities (or
-what `INPUTS` says) and labels, or ``Predictions``, and returns numbers. `METHODS` has makers of the
-recalibrators. All others are in `EXCUSED`, by the reason. What is in no list fails a test.
+`OF_PREDICTIONS` has, by room and name, a use of each: it is given probabilities (or what `INPUTS`
+says) and labels, or ``Predictions``, and returns numbers. `METHODS` makes the recalibrators.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from recalibration_cases import ALL_BINARY, ALL_MULTICLASS
 
 from calib_utils import decisions, metrics, plots, recalibration
 from calib_utils.predictions import Predictions, as_predictions
+from tests.recalibration.recalibration_cases import ALL_BINARY, ALL_MULTICLASS
 
 EVEN = np.full(4, 1 / 4)
 
@@ -151,25 +150,15 @@ OF_PREDICTIONS = {
     },
 }
 INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
-UNLABELLED = {"baseline_calibration_error", "adjust_priors", "estimate_priors"}
-# Of confidences these are scores of both outcomes, and of rows of all classes.
-OF_BOTH_OUTCOMES = {"brier_score", "labels_first", "negative_log_likelihood"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
-    **dict.fromkeys(
-        (
-            "calibration_error_interval",
-            "cox_line",
-            "debiased_calibration_error",
-            "debiased_calibration_error_interval",
-            "spiegelhalter_test",
-        ),
-        "two rows are less noise than one of weight two",
-    ),
-    "adaptive_calibration_error": "its bins of equal mass have other edges",
-    "calibration_map": "its bins of equal mass have other edges",
-    "top_label": "it gives numbers for each row, and leaves the weights alone",
-    "adjust_priors": "it gives numbers for each row, and leaves the weights alone",
+    # Two rows are less noise than one of weight two.
+    *("calibration_error_interval", "cox_line", "spiegelhalter_test"),
+    *("debiased_calibration_error", "debiased_calibration_error_interval"),
+    # Their bins of equal mass have other edges.
+    *("adaptive_calibration_error", "calibration_map"),
+    # They give numbers for each row, and leave the weights alone.
+    *("top_label", "adjust_priors"),
 }
 
 METHODS = {
@@ -179,83 +168,4 @@ METHODS = {
 # Of these a weight of two is not quite two rows.
 NO_REPEATED_FITS = {
     name: "bins of equal mass have other edges" for name in METHODS if "equal mass" in name
-}
-
-# Who offers several methods leaves these out, by the reason.
-LEFT_OUT = {
-    "CalibratedModule in torch": {
-        "it is no plain arithmetic": "BayesianBinningIntoQuantiles HistogramBinning "
-        "IsotonicRegression OneVersusRest",
-        "what a network takes does not say which group it is": "PlattPerGroup",
-    },
-    "the report of an audit": {
-        "the structured one fits no worse with fewer parameters": "MatrixScaling "
-        "DirichletCalibration",
-        "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
-        "HistogramBinning",
-        "it is tried where groups need it, in calib_audit/test_per_group": "PlattPerGroup",
-    },
-    "the benchmark of recalibrators": {
-        "public networks have no groups": "PlattPerGroup",
-    },
-}
-
-RESULT, CONSTANT = "holds what a function returns", "a constant"
-FILES, RUNS = "reads or writes files", "takes runs, not predictions"
-EXCUSED = {
-    "metrics": {
-        RESULT: "BrierDecomposition CalibrationBaseline CalibrationTest CoxLine DecisionCurve "
-        "ReliabilityBins "
-        "SmoothReliability SpiegelhalterTest",
-    },
-    "decisions": {
-        RESULT: "RiskCoverage SetCoverage",
-        "takes sets, from ConformalSets": "set_coverage",
-    },
-    "plots": {
-        RESULT: "CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
-        "GeneralizationPlot "
-        "ReliabilityDiagram SmoothReliabilityDiagram TemperatureCurve",
-        CONSTANT: "BLUE GREY ORANGE",
-        RUNS: "factor_panels factor_plot generalization_plot history_panels verdict_plot",
-    },
-    "predictions": {
-        "is the gate, which test_predictions goes through": "Predictions as_predictions",
-    },
-    "recalibration": {
-        "takes features, in test_recalibration_sklearn": "CalibratedClassifier",
-        "takes what its network does, in test_recalibration_module": "CalibratedModule",
-        "is what the methods share": "Recalibrator",
-        FILES: "load",
-    },
-    "records": {
-        RESULT: "Answers Experiment ExperimentRecord Forecast ImageNetPredictions PredictionRecord "
-        "PublishedForecasts Recalibrated Recipe Samples",
-        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IDENTIFIERS IMAGENET_NETWORKS "
-        "LANGUAGE_MODELS OUTCOMES QUESTIONS",
-        FILES: "list_answers list_experiments list_records load_answers load_experiment "
-        "load_forecasts load_grid load_identifier load_imagenet load_outcomes load_recalibrated "
-        "load_record load_samples save_experiment "
-        "save_forecasts save_recalibrated save_record",
-        RUNS: "by_level describe_protocol",
-    },
-    "report": {
-        "takes two predictions, in test_pairs": "paired_ece_difference",
-        RESULT: "ClaimError Difference Markdown McNemar RunDifference Spread Verdict Verdicts",
-        RUNS: "by_training compare compare_beyond_gap compare_forecasts judge level_table "
-        "pooled_spread",
-        "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
-        "table",
-    },
-    "training": {
-        "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
-        "ImageSet Recipe TextSet build_model channel_statistics choose_device cifar_resnet "
-        "common_words corrupt duration environment fast_resnet fine_tune focal_loss "
-        "label_smoothing lenet5 load_cifar100 load_digits load_shakespeare load_splits mixup "
-        "plain_words predict_logits resnet34 time_epoch train train_validation_split transformer",
-    },
-    "experiments": {
-        RUNS: "Comparison ExperimentRecord Run by_level describe_protocol grid_names "
-        "list_experiments load_experiment load_grid plan_grid planned_comparisons save_experiment",
-    },
 }

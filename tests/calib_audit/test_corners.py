@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import t
-from test_types import every_form, in_form
 
 from calib_audit import report
 from calib_audit.columns import choose_columns
@@ -19,6 +18,7 @@ from calib_audit.rows import Rows
 from calib_audit.totals import Totals, shared_rows
 from calib_utils._masks import look_like_probs
 from calib_utils.metrics import accuracy
+from tests.calib_audit.test_types import every_form, in_form
 
 RNG = np.random.default_rng(7)
 

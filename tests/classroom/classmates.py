@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answering import (
+from scipy.special import log_softmax
+
+from assignments.lab.reference import report, split
+from classroom.goals import load
+from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
+from tests.classroom.answering import (
     NAMES,
     marked,
     most,
@@ -31,11 +36,6 @@ from answering import (
     sheet_checks,
     write_data,
 )
-from scipy.special import log_softmax
-
-from assignments.lab.reference import report, split
-from classroom.goals import load
-from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 
 STORED = Path(__file__).parents[2] / "book/tables/classmates.json"
 CLASSES = [f"class {number}".encode() for number in range(10)]

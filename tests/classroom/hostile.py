@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tiny_class import FULL, NONE, Q1, Q2, Q3, STUBS, Cells, answers, code
+
+from tests.classroom.tiny_class import FULL, NONE, Q1, Q2, Q3, STUBS, Cells, answers, code
 
 Q1_ONLY = {**NONE, "q1": 2.0}
 BUT_Q2 = {**FULL, "q2": 0.0}

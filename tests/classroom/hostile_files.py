@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from hostile import Case, before
-from tiny_class import FULL, NONE, Q1, STUBS, Cells, answers, code, notebook
+from tests.classroom.hostile import Case, before
+from tests.classroom.tiny_class import FULL, NONE, Q1, STUBS, Cells, answers, code, notebook
 
 Notebook = dict[str, Any]
 

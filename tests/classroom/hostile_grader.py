@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostile import BUT_Q2, Case, after, attack
-from tiny_class import answers
+from tests.classroom.hostile import BUT_Q2, Case, after, attack
+from tests.classroom.tiny_class import answers
 
 
 def always(value: str, said: str) -> Case:

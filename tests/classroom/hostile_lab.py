@@ -64,7 +64,7 @@ found = []
 for root, folders, files in os.walk("/"):
     if root in ("/usr/lib", "/packages", "/proc", "/sys", "/dev"):
         folders.clear()
-    found += {"checks.py", "reference.py", "variants.csv", "secret"}.intersection(files)
+    found += {"checks.py", "reference.py", "solution.toml", "secret"}.intersection(files)
 assert not found, found
 raise Warning("only the digits")
 """

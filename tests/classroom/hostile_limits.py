@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hostile import BUT_Q2, Case, before, q2
-from tiny_class import FULL, NONE, Q2, answers
+from tests.classroom.hostile import BUT_Q2, Case, before, q2
+from tests.classroom.tiny_class import FULL, NONE, Q2, answers
 
 WAITED = "before the time of the whole notebook was over"
 

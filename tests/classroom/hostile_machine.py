@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hostile import Case, attack
+from tests.classroom.hostile import Case, attack
 
 SPY = """
 import os, socket, sys
@@ -29,7 +29,7 @@ for root, folders, files in os.walk("/"):
                     found.append(path)
         except OSError:
             pass
-        if name in ("checks.py", "reference.py", "variants.csv", "secret", "facts.json"):
+        if name in ("checks.py", "reference.py", "solution.toml", "secret", "facts.json"):
             found.append(path)
         if name.endswith(".ipynb"):
             found.append(path)

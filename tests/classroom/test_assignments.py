@@ -1,4 +1,4 @@
-"""The four assignments: the reference gets full marks, the stub none, half an answer its share.
+"""The four assignments: the solution gets full marks, the stub none, half an answer its share.
 
 Here the checks are called in this process; what the sandbox adds is tested elsewhere.
 """
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering import NAMES, marked, run, sheet_checks, write_data
 from scipy.special import softmax
 
 from assignments.measures import binned_error
@@ -24,6 +23,8 @@ from classroom.goals import load, read_goals
 from classroom.judge import worth
 from classroom.notebooks import notebook
 from classroom.variants import PUBLISHED, SHEETS, choices, secret_of, variant_of
+from tests.classroom.answering import NAMES, marked, pasted, run, sheet_checks, write_data
+from tests.thorough import mostly_thorough
 
 SECRETS = [b"first", b"second"]
 SECRET = SECRETS[0]
@@ -49,9 +50,9 @@ def marks(name: str, secret: bytes, sheet: str, names: dict[str, Any]) -> dict[s
     return {q: [row["share"] for row in question["checks"]] for q, question in found.items()}
 
 
-@pytest.mark.parametrize("sheet", SHEETS[:3])
+@pytest.mark.parametrize("sheet", mostly_thorough(SHEETS, SHEETS[:3]))
 @pytest.mark.parametrize("name", NAMES)
-def test_the_reference_gets_full_marks(
+def test_the_solution_pasted_into_the_students_notebook_gets_full_marks(
     name: str,
     sheet: str,
     places: Places,
@@ -59,8 +60,8 @@ def test_the_reference_gets_full_marks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(places(name, SECRET, sheet))
-    names = run(notebook(name, SECRET, sheet, solved=True))
-    # Every example agrees with the reference.
+    names = run(pasted(name, SECRET, sheet, of=sheet), pictures=True)
+    # Every example agrees with it.
     said = capsys.readouterr().out
     assert said.count(": as expected") >= len(sheet_checks(name, SECRET, sheet)) / 5
     assert "expected one of" not in said
@@ -230,16 +231,16 @@ def spoilt(name: str, cell: str, old: str, new: str) -> dict[str, float]:
     ("name", "cell", "old", "new", "lost"),
     [
         # One wrong sign costs half of its question, and nothing of those that build on it.
-        ("measuring", "q1", "float(surplus", "float(-surplus", {"q1": 6 / 7}),
+        ("measuring", "q1", "confidence - accuracy", "accuracy - confidence", {"q1": 6 / 7}),
         # A forgotten argument costs what depends on it: the weights are not all of a question.
-        ("measuring", "q1", "surplus / heaviness", "surplus / len(weights)", {"q1": 8 / 7}),
-        ("measuring", "q3", "unmet = weights *", "unmet = 1 *", {"q3": 1}),
-        ("diagnosing", "q2", "return (likelihoods", "return -(likelihoods", {"q2": 1.5}),
-        ("recalibrating", "q1", ".mean())", ".sum())", {"q1": 1}),
-        ("recalibrating", "q4", "(1 - share) / (n_classes - 1)", "0.0", {"q4": 1}),
-        ("lab", "q4", "float(tried[np.", "3 * float(tried[np.", {"q4": 2 / 3}),
+        ("measuring", "q1", "(correct, weights=weights)", "(correct)", {"q1": 8 / 7}),
+        ("measuring", "q3", "bincount(place, weights)", "bincount(place)", {"q3": 1}),
+        ("diagnosing", "q2", "(expected - observed)", "(observed - expected)", {"q2": 1.5}),
+        ("recalibrating", "q1", ".mean()", ".sum()", {"q1": 1}),
+        ("recalibrating", "q4", "(1 - confidence)", "0 * (1 - confidence)", {"q4": 1}),
+        ("lab", "q4", "return tried", "return 3 * tried", {"q4": 2 / 3}),
         # One image too many in a part: half of the split, and only the split of the record.
-        ("lab", "q1", "n * first // 100", "n * first // 100 + 1", {"q1": 1, "q3": 1}),
+        ("lab", "q1", "* first // 100", "* first // 100 + 1", {"q1": 1, "q3": 1}),
     ],
 )  # fmt: skip
 def test_one_mistake_costs_its_own_part_only(

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_feedback import EVIL, give
-from tiny_class import answers, hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.cards import N_QUESTIONS, cards, source_of, write_cards
@@ -15,6 +13,8 @@ from classroom.goals import assignment_names
 from classroom.known import asked
 from classroom.notebooks import notebook
 from classroom.submission import Cell, Submission, submission_of
+from tests.classroom.test_feedback import EVIL, give
+from tests.classroom.tiny_class import answers, hand_in, make_class
 
 SECRET = b"of the tests of the cards"
 WROTE = "The gap of B is 3.4 points on 2,400 predictions, so it is no accident."

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_table import WORKSHEET
 
 from classroom import ClassroomError, collect, exports
 from classroom.__main__ import main
@@ -24,6 +23,7 @@ from classroom.notebooks import fingerprint
 from classroom.platforms import PLATFORMS, HandedIn, read_path
 from classroom.results import read_json, submitted, write_json
 from classroom.secret import make_secret, read_secret
+from tests.classroom.test_table import WORKSHEET
 
 KOREAN = "ece의 사본.ipynb"
 MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_class import hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
@@ -23,6 +22,7 @@ from classroom.results import (
     write_json,
 )
 from classroom.scores import write_scores
+from tests.classroom.tiny_class import hand_in, make_class
 
 HEAD = "student,question,points,comment,rubric,answer"
 EVIL = "</pre><script>alert('x')</script>"

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_class import Q1, STUBS, answers, code, make_class, need_sandbox, notebook
 
 from classroom import grade, notebooks
 from classroom.__main__ import main
 from classroom.platforms import read_path
+from tests.classroom.tiny_class import Q1, STUBS, answers, code, make_class, need_sandbox, notebook
 
 # What was handed in, and the points that a teacher gives for its answer in words; behind it, those
 # of the computer.

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_class import (
+
+from classroom import ClassroomError, bubblewrap, goals, grade
+from classroom.bubblewrap import Limits
+from classroom.grade import grade_class, read_assignment
+from classroom.results import read_json
+from classroom.submission import defined
+from tests.classroom.tiny_class import (
     CHECKS,
     FULL,
     Q1,
@@ -25,12 +31,6 @@ from tiny_class import (
     points,
     write_notebook,
 )
-
-from classroom import ClassroomError, bubblewrap, goals, grade
-from classroom.bubblewrap import Limits
-from classroom.grade import grade_class, read_assignment
-from classroom.results import read_json
-from classroom.submission import defined
 
 
 @pytest.fixture
@@ -105,8 +105,7 @@ def test_an_interrupted_batch_keeps_what_is_done(
 # A teacher presses Ctrl-C: the terminal sends it to all processes of its group.
 BATCH = """
 import sys, pathlib, pytest
-sys.path.insert(0, sys.argv[2])
-from tiny_class import answers, hand_in, make_class
+from tests.classroom.tiny_class import answers, hand_in, make_class
 from classroom.grade import grade_class
 folder = make_class(pathlib.Path(sys.argv[1]), pytest.MonkeyPatch())
 for number in range(20):
@@ -117,10 +116,13 @@ grade_class(folder, "tiny", jobs=2)
 
 def test_an_interrupt_from_the_keyboard_gives_no_zeros(tmp_path: Path) -> None:
     need_sandbox()
-    here = Path(__file__).parent
-    line = [sys.executable, "-c", BATCH, str(tmp_path), str(here)]
+    line = [sys.executable, "-c", BATCH, str(tmp_path)]
     with subprocess.Popen(
-        line, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=here.parents[1]
+        line,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=Path(__file__).parents[2],
     ) as batch:
         assert batch.stdout is not None
         assert next(line for line in batch.stdout if line.startswith("[1/20]"))

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from tiny_class import need_sandbox
 
 from classroom.__main__ import main
 from classroom.goals import assignment_names, read_goals
 from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
+from tests.classroom.tiny_class import need_sandbox
 from tools.sources.book import Book
 
 REPOSITORY = Path(__file__).parents[2]

@@ -16,14 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import HONEST, Case, selected
-from hostile_files import DAMAGED, STRANGE
-from hostile_grader import ON_THE_GRADER
-from hostile_lab import ON_THE_LAB
-from hostile_limits import CRASHES
-from hostile_machine import MARKER, on_the_machine
-from thorough import mostly_thorough
-from tiny_class import FULL, SECRET, hand_in, make_class, need_sandbox, points
 
 from classroom import grade
 from classroom.bubblewrap import Limits
@@ -31,6 +23,14 @@ from classroom.feedback import write_feedback
 from classroom.grade import grade_class
 from classroom.results import QUOTED, read_json
 from classroom.scores import write_scores
+from tests.classroom.hostile import HONEST, Case, selected
+from tests.classroom.hostile_files import DAMAGED, STRANGE
+from tests.classroom.hostile_grader import ON_THE_GRADER
+from tests.classroom.hostile_lab import ON_THE_LAB
+from tests.classroom.hostile_limits import CRASHES
+from tests.classroom.hostile_machine import MARKER, on_the_machine
+from tests.classroom.tiny_class import FULL, SECRET, hand_in, make_class, need_sandbox, points
+from tests.thorough import mostly_thorough
 
 WALL = 90  # seconds of a submission, here: the machine may be busy, and some wait for nothing
 FIXED = HONEST | DAMAGED | STRANGE | CRASHES | ON_THE_GRADER

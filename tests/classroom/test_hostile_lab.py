@@ -6,9 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hostile import selected
-from hostile_lab import ON_THE_LAB
-from tiny_class import SECRET, need_sandbox, points
 
 from classroom import grade
 from classroom.bubblewrap import Limits
@@ -17,6 +14,9 @@ from classroom.goals import read_goals
 from classroom.grade import grade_class
 from classroom.release import release
 from classroom.results import read_json, write_json
+from tests.classroom.hostile import selected
+from tests.classroom.hostile_lab import ON_THE_LAB
+from tests.classroom.tiny_class import SECRET, need_sandbox, points
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import by_hand
 import numpy as np
 import pytest
 
@@ -15,6 +14,7 @@ from classroom.known import asked, example, facts, for_teacher, known
 from classroom.notebooks import rendered
 from classroom.release import data_of
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
+from tests.classroom.answering import answers
 
 SECRET = b"of the tests of what is known"
 SMALLEST = {"bits", "nats", "odds", "rarity", "distances"}  # is that of the predicted class
@@ -85,7 +85,7 @@ def test_the_answers_about_the_cameras_are_those_of_who_wrote_them_apart() -> No
     for sheet in SHEETS:
         arrays = data_of("measuring", SECRET, sheet)[f"photographs-{sheet}.npz"]
         variant, found = variant_of("measuring", SECRET, sheet), known("measuring", SECRET, sheet)
-        functions = by_hand.measuring({**variant, "camera": "alone"})
+        functions = answers("measuring", {**variant, "camera": "alone"})
         given = (arrays["probs"], arrays["labels"], arrays["weights"])
         right = given[0].argmax(axis=1) == given[1]
         tops = (given[0].max(axis=1), right, given[2])
@@ -148,7 +148,7 @@ def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
 def test_an_assignment_without_them_has_no_facts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tiny_class import make_class
+    from tests.classroom.tiny_class import make_class
 
     folder = make_class(tmp_path, monkeypatch)
     assert facts("tiny", SECRET, "0") == []

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_feedback import EVIL, give
-from tiny_class import hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.markdown import drawn, html_of
 from classroom.marking import SCRIPT, Desk, answer_page
 from classroom.results import read_json, write_json
 from classroom.submission import MAX_ANSWER
+from tests.classroom.test_feedback import EVIL, give
+from tests.classroom.tiny_class import hand_in, make_class
 
 ANSWER = "**A** is bold: $\\frac{1}{n} \\sum_i c_i$.\n\n![Mine](data:image/png;base64,iVBORw0KGgo=)"
 

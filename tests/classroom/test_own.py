@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from answering import sheet_checks
-from tiny_class import need_sandbox
-
 from classroom.bubblewrap import Limits
 from classroom.checks import Check, close, follows
 from classroom.judge import mark
 from classroom.run import Runner
 from classroom.submission import Cell, Submission
 from classroom.variants import SHEETS, variant_of
+from tests.classroom.answering import sheet_checks
+from tests.classroom.tiny_class import need_sandbox
 
 SECRET = b"of the thieves"
 SHEET = next(

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_class import need_sandbox
 
 from classroom import bubblewrap
 from classroom.bubblewrap import (
@@ -27,6 +26,7 @@ from classroom.bubblewrap import (
     packages,
 )
 from classroom.sandbox import Ended, Sandbox, check_sandbox, memory_of
+from tests.classroom.tiny_class import need_sandbox
 
 LIMITS = Limits(step_seconds=2, wall_seconds=600)
 

@@ -1,0 +1,309 @@
+"""The chapters: sources and committed notebooks agree, and keep to the conventions."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from symtable import symtable
+
+import jupytext
+import nbformat
+import pytest
+import yaml
+
+from tools.running.check_outputs import compare_run
+from tools.running.execute import parameters_of
+from tools.sources.book import Book, figure_of
+from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
+from tools.sources.colab_notebook import colab_notebook
+from tools.sources.folding import names_of
+from tools.sources.opening import lower_picture
+
+ROOT = Path(__file__).parents[2]
+BOOK = Book(ROOT)
+PAGES = BOOK.chapters
+CHAPTERS = [page for page in PAGES if not is_solutions(page)]
+COLUMNS = 70
+FOLDING = {f"{what}-{part}" for what in ("hide", "remove") for part in ("input", "output", "cell")}
+
+
+def stored(page: str) -> nbformat.NotebookNode:
+    return nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
+
+
+def code_cells(page: str) -> list[nbformat.NotebookNode]:
+    return [cell for cell in page_notebook(BOOK, page).cells if cell.cell_type == "code"]
+
+
+def is_folded(cell: nbformat.NotebookNode) -> bool:
+    return bool(FOLDING & set(cell.metadata.get("tags", [])))
+
+
+def hidden_results(code: str) -> list[str]:
+    """Names that a chapter assigns outside functions and never reads, and each `_ = …`.
+
+    Of names that are assigned together, as in `fig, ax = …`, one that is read is enough.
+    """
+    tree = ast.parse(code)
+    nodes = list(ast.walk(tree))
+    inner = {
+        id(node)
+        for scope in nodes
+        if isinstance(scope, (ast.FunctionDef, ast.ClassDef))
+        for node in ast.walk(scope)
+    }
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    hidden = []
+    for node in nodes:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                together = [
+                    t.id
+                    for t in ast.walk(target)
+                    if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
+                ]
+                if together == ["_"] or (id(node) not in inner and not read & set(together)):
+                    hidden += together
+    return hidden
+
+
+def test_every_chapter_is_in_the_table_of_contents() -> None:
+    for suffix in (".md", ".ipynb"):
+        files = (ROOT / "notebooks").rglob(f"*{suffix}")
+        pages = {path.relative_to(ROOT).with_suffix("").as_posix() for path in files}
+        assert pages == set(PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_committed_notebook_is_the_generated_one(page: str) -> None:
+    generated = nbformat.writes(colab_notebook(BOOK, page, stored(page))) + "\n"
+    committed = (ROOT / f"{page}.ipynb").read_text("utf-8")
+    assert committed == generated, f"{page}.ipynb is not what {page}.md makes: `make notebooks`"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_committed_notebook_holds_its_texts_and_small_pictures(page: str) -> None:
+    text = (ROOT / f"{page}.ipynb").read_text("utf-8")
+    assert len(text) < 400_000
+    notebook = nbformat.reads(text, as_version=4)
+    lower_picture(notebook.cells)
+    described = [figure["alt"] for cell in code_cells(page) if (figure := figure_of(cell.metadata))]
+    stored_alts = [
+        output["metadata"]["image/png"]["alt"]
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert stored_alts == described
+    assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
+    for cell in notebook["cells"]:
+        assert set(cell["metadata"]) <= {"tags", "cellView", "jupyter"}
+        for output in cell.get("outputs", []):
+            assert output["output_type"] != "error"
+            assert output.get("name") != "stderr", output
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_each_exercise_is_solved_on_a_page_of_its_own(page: str) -> None:
+    if not BOOK.pages[page]:
+        assert "{exercise}" not in BOOK.source(page), f"{page}.md: an appendix asks for none"
+        return
+    solutions = page.replace("notebooks/", "notebooks/solutions/")
+    assert solutions in PAGES, f"{solutions}.md is not in _toc.yml"
+    assert "{solution" not in BOOK.source(page), f"{page}.md: solutions stand in {solutions}.md"
+    exercises = re.findall(r"^:label: (ex-\S+)$", BOOK.source(page), re.MULTILINE)
+    solved = re.findall(r"\{solution(?:-start)?\} (\S+)$", BOOK.source(solutions), re.MULTILINE)
+    assert solved == exercises
+    assert BOOK.title(solutions) == f"Solutions: {BOOK.title(page)}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_code_fits_the_page(page: str) -> None:
+    lines = [line for cell in code_cells(page) for line in cell.source.splitlines()]
+    assert [line for line in lines if len(line) > COLUMNS] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("tags", [{"remove-cell"}, FOLDING], ids=["in Colab", "unfolded"])
+def test_no_cell_leans_on_one_that_readers_do_not_have(page: str, tags: set[str]) -> None:
+    cells = [(names_of(cell.source), cell.metadata.get("tags", [])) for cell in code_cells(page)]
+    gone = {name for (bound, _), own in cells if tags & set(own) for name in bound}
+    left = [names for names, own in cells if not tags & set(own)]
+    there = {name for bound, _ in left for name in bound}
+    assert {name for _, read in left for name in read} & (gone - there) == set()
+
+
+def seen_by_checks(cells: list[nbformat.NotebookNode]) -> dict[str, dict[str, str]]:
+    """For each check, the cell that has last given a value to each name that it reads."""
+    given: dict[str, str] = {}
+    found = {}
+    for cell in cells:
+        top = symtable(cell.source, "cell", "exec")
+        bound = {one.get_name(): one for one in top.get_symbols() if one.is_assigned()}
+        scopes, read = [top], set()
+        for scope in scopes:
+            scopes += scope.get_children()
+            here = (one for one in scope.get_symbols() if one.is_referenced())
+            read |= {one.get_name() for one in here if scope is top or one.is_global()}
+        if is_check(cell):
+            found[cell.source] = {name: given.get(name, "") for name in read - set(bound)}
+        given |= dict.fromkeys(bound, cell.source)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_check_sees_the_values_of_its_place(page: str) -> None:
+    """It runs last, and no name that it reads has another value by then."""
+    notebook = jupytext.reads(BOOK.source(page), fmt="md:myst")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert seen_by_checks(sorted(cells, key=is_check)) == seen_by_checks(cells)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
+    """Who copies all cells that are not folded into a new session sees no error.
+
+    Nor does who lets the networks learn for three epochs only, as here, to save minutes.
+    """
+    script = tmp_path / "shown.py"
+    shown = "\n\n".join(cell.source for cell in code_cells(page) if not is_folded(cell))
+    script.write_text(re.sub(r"\b(epochs ?= ?)\d{2,}", r"\g<1>3", shown), "utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "CALIB_CLAIMS"}
+    environment |= {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    environment |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{page}.md: {done.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_result_is_hidden_in_a_name(page: str) -> None:
+    """No `texts = ax.set(…)` to silence a cell: `plt.show()` as the last line does that."""
+    cells = code_cells(page)
+    code = "\n".join(
+        cell.source for cell in cells if "parameters" not in cell.metadata.get("tags", [])
+    )
+    assert hidden_results(code) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "hidden"),
+    [
+        ("texts = ax.set(title='a')", ["texts"]),
+        ("_ = ax.legend()", ["_"]),
+        ("def f():\n    _ = ax.legend()", ["_"]),
+        ("for a in b:\n    line = a.plot()", ["line"]),
+        ("low, high = limits()", ["low", "high"]),
+        ("fig, ax = plt.subplots()\nax.plot()", []),
+        ("n: int = 3\nf'{n}'", []),
+        ("def f():\n    return a\na = 1", []),
+        ("for _ in range(3):\n    f()", []),
+        ("row['a'] = 1", []),
+    ],
+)
+def test_names_that_nobody_reads_are_found(code: str, hidden: list[str]) -> None:
+    assert hidden_results(code) == hidden
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_claims_take_the_place_of_asserts(page: str) -> None:
+    """An `assert` stops a reader who plays; `claim` of `calib_utils.report` does not."""
+    asserts = [
+        ast.unparse(node)
+        for cell in code_cells(page)
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Assert)
+    ]
+    assert asserts == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_output_depends_on_the_machine(page: str) -> None:
+    """No address, path or number with more than three digits after the point."""
+    for cell in stored(page).cells:
+        for output in cell.get("outputs", []):
+            text = "".join(output.get("data", {}).values()) + output.get("text", "")
+            assert not re.search(r"\b0x[0-9a-f]{6,}|/(home|root|tmp|work)/|\.\d{7,}", text), text
+
+
+def test_the_default_profile_is_what_the_chapters_say() -> None:
+    cpu, gpu = (
+        yaml.safe_load((ROOT / f"notebooks/parameters/{profile}.yml").read_text("utf-8")) or {}
+        for profile in ("cpu", "gpu")
+    )
+    written = {
+        page.removeprefix("notebooks/"): parameters_of(page_notebook(BOOK, page)) for page in PAGES
+    }
+    assert cpu == {name: values for name, values in written.items() if values}
+    unknown = {
+        name: set(values) - set(written.get(name, {}))
+        for name, values in gpu.items()
+        if set(values) - set(written.get(name, {}))
+    }
+    assert unknown == {}
+
+
+RUN = """
+import sys
+from pathlib import Path
+
+from tools.running.execute import run
+
+run(Path(sys.argv[1]), Path(sys.argv[2]), figures="png", limit=600)
+"""
+
+
+def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path) -> None:
+    """The stored outputs see a library whose bins are closed on the left."""
+    page = "notebooks/ece-and-mce"
+    shutil.copytree(ROOT / "calib_utils", tmp_path / "calib_utils")
+    with (tmp_path / "calib_utils/metrics/__init__.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "\n\n_right_closed = reliability_bins\n\n\n"
+            "def reliability_bins(confidences, correct, *args, **kwargs):\n"
+            "    import numpy as np\n"
+            "    above = np.nextafter(np.asarray(confidences), 2).clip(max=1)\n"
+            "    return _right_closed(above, correct, *args, **kwargs)\n"
+        )
+    # Of ten samples, four lie on an edge; what comes after them need not run.
+    on_edges = "five = reliability_bins(confidences, correct, n_bins=5)"
+    of_page, committed = page_notebook(BOOK, page), stored(page)
+    for notebook in (of_page, committed):
+        last = next(k for k, cell in enumerate(notebook.cells) if on_edges in cell.source)
+        notebook.cells = notebook.cells[: last + 1]
+    nbformat.write(of_page, tmp_path / "page.ipynb")
+    subprocess.run(
+        [sys.executable, "-c", RUN, tmp_path / "page.ipynb", tmp_path / "ran.ipynb"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        check=True,
+    )
+    said = compare_run(page, committed, nbformat.read(tmp_path / "ran.ipynb", as_version=4))
+    assert "Cell outputs differ" in said
+    assert on_edges in said
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_sentence_stands_between_two_cells_that_are_shown(page: str) -> None:
+    meeting, before = [], None
+    for cell in page_notebook(BOOK, page).cells:
+        if cell.cell_type == "markdown":
+            before = None
+        elif not is_folded(cell):
+            meeting += [cell.source.partition("\n")[0]] if before else []
+            before = cell
+    assert meeting == []

@@ -1,0 +1,111 @@
+"""What is refused or doubted says what to do, and following it helps."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+from calib_audit import report
+from calib_utils.decisions import adjust_priors, estimate_priors
+from calib_utils.metrics import accuracy, brier_score, expected_calibration_error
+from calib_utils.predictions import as_predictions
+from calib_utils.recalibration import CalibratedModule, PlattScaling, TemperatureScaling
+from calib_utils.report import paired_difference
+from tests.recalibration.recalibration_cases import binary, multiclass
+
+RNG = np.random.default_rng(0)
+
+
+def test_an_infinite_loss_is_not_to_be_removed():
+    losses = np.append(RNG.random(20), [np.inf])
+    with pytest.raises(ValueError, match=r"^second: .*found inf at index 20; .*must stay"):
+        paired_difference(RNG.random(21), losses)
+    with pytest.raises(ValueError, match=r"^first: .*found nan at index 0; remove such samples"):
+        paired_difference(np.append([np.nan], losses[:-1]), RNG.random(21))
+
+
+def test_two_columns_of_probabilities_lead_to_one_of_them():
+    z, labels = binary()
+    probs = np.stack([1 - expit(z), expit(z)], axis=1)
+    with pytest.raises(ValueError, match=r"give the probability of .*, probs\[:, 1\] for two cl"):
+        PlattScaling(inputs="probs").fit(probs, labels)
+    PlattScaling(inputs="probs").fit(probs[:, 1], labels)
+    with pytest.raises(ValueError, match=r"logits\[:, 1\] - logits\[:, 0\] for two classes"):
+        PlattScaling().fit(np.log(probs), labels)
+
+
+def test_means_of_float32_are_frequencies():
+    probs = RNG.dirichlet(np.ones(10), 400).astype(np.float32)
+    old = probs[:, ::-1].mean(axis=0) * np.float32(0.999998)
+    assert abs(old.astype(float).sum() - 1) > 1.5e-6
+    exact = old.astype(float) / old.astype(float).sum()
+    np.testing.assert_allclose(estimate_priors(probs, old), estimate_priors(probs, exact))
+    np.testing.assert_allclose(adjust_priors(probs, old, old), probs, atol=1e-7)
+    with pytest.raises(ValueError, match=r"^old: expected numbers of 0 or more that sum to 1"):
+        estimate_priors(probs, old * 1.001)
+
+
+def test_percentages_are_to_be_divided():
+    z, labels = binary(100)
+    probs = np.stack([1 - expit(z), expit(z)], axis=1)
+    for given in (100 * expit(z), 100 * probs):
+        with pytest.raises(ValueError, match=r"^probs: .*divide percentages by 100, or apply"):
+            expected_calibration_error(given, labels)
+    with pytest.raises(ValueError, match=r"; apply a softmax to logits$"):
+        expected_calibration_error(np.abs(3 * RNG.standard_normal((50, 4))) + 1, labels[:50] * 0)
+
+
+@pytest.mark.parametrize("squash", ["rounded softmax", "sigmoid"])
+def test_what_cannot_be_logits_of_many_rows(squash):
+    """Rounded to two digits, 100 classes sum to anything; so do sigmoids."""
+    logits, labels = multiclass(2_000, 100)
+    given = softmax(logits, axis=1).round(2) if squash != "sigmoid" else expit(logits)
+    with pytest.warns(UserWarning, match="all are from 0 to 1, like probabilities; give"):
+        TemperatureScaling().fit(given, labels)
+    torch = pytest.importorskip("torch")
+    model = CalibratedModule(torch.nn.Identity(), TemperatureScaling(2.0))
+    with pytest.warns(UserWarning, match="like probabilities"):
+        model(torch.tensor(given))
+    columns = {f"logit_{k}": given[:, k] for k in range(100)} | {"label": labels}
+    with pytest.warns(UserWarning, match="they look like probabilities"):
+        report(columns, cross_fit=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperatureScaling().fit(logits, labels)
+
+
+def test_twenty_log_odds_from_0_to_1_are_no_accident_and_nineteen_may_be():
+    z, labels = np.linspace(0, 1, 20), np.arange(20) % 2
+    with pytest.warns(UserWarning, match="like probabilities"):
+        TemperatureScaling().fit(z, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperatureScaling(1.5).fit(z[1:], labels[1:])
+
+
+def test_labels_that_begin_at_one_are_doubted():
+    probs = RNG.dirichlet(np.ones(5), 300)
+    labels = 1 + RNG.integers(4, size=300)
+    for use in (expected_calibration_error, accuracy, brier_score):
+        with pytest.warns(UserWarning, match="numbered from 1, give labels - 1") as said:
+            use(probs, labels)
+        assert said[0].filename == __file__
+    with pytest.warns(UserWarning, match="numbered from 1"):
+        as_predictions(probs, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        accuracy(probs, labels - 1)
+        accuracy(probs, np.where(labels == 3, 1, labels))  # another is absent, too
+        accuracy(probs[:30], labels[:30])  # of few any may be absent
+        as_predictions(probs, np.array(list("abcde"))[labels], classes=list("abcde"))
+
+
+def test_a_weight_that_leaves_no_rows_is_told():
+    score = RNG.random(3_000)
+    columns = {"score": score, "label": (RNG.random(3_000) < score).astype(int)}
+    weights = np.append(np.ones(2_999), 1e6)
+    found = report(columns | {"weight": weights}, weight="weight", cross_fit=0)
+    assert any("times the mean, so look whether it is right" in line for line in found.read)
+    found = report(columns | {"weight": 1 + 9 * score}, weight="weight", cross_fit=0)
+    assert not any("times the mean" in line for line in found.read)

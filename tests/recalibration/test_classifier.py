@@ -1,0 +1,440 @@
+"""Recalibrators as scikit-learn's estimators, and behind its classifiers."""
+
+import inspect
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
+
+from calib_utils._masks import zero_of
+from calib_utils.metrics import negative_log_likelihood
+from calib_utils.recalibration import (
+    CalibratedClassifier,
+    HistogramBinning,
+    IsotonicRegression,
+    MatrixScaling,
+    OneVersusRest,
+    PlattScaling,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from tests.recalibration.recalibration_cases import (
+    ALL_BINARY,
+    ALL_MULTICLASS,
+    BINARY,
+    MULTICLASS,
+    binary,
+    multiclass,
+)
+
+# ---------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize("make", (ALL_MULTICLASS | ALL_BINARY).values())
+def test_clones_are_unfitted_and_alike(make):
+    method = make()
+    copied = clone(method)
+    assert type(copied) is type(method)
+    assert repr(copied) == repr(method)
+    assert copied.get_params(deep=False).keys() == method.get_params(deep=False).keys()
+    assert is_classifier(method)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(copied)
+
+
+def test_parameters_are_read_and_set():
+    method = OneVersusRest(HistogramBinning(10))
+    assert method.get_params()["base__n_bins"] == 10
+    assert method.set_params(base__n_bins=5, inputs="probs") is method
+    assert repr(method) == "OneVersusRest(base=HistogramBinning(n_bins=5), inputs='probs')"
+    for bad, message in [
+        ({"bins": 3}, "bins: expected one of"),
+        ({"base__n_bins": 0}, "n_bins: expected an integer"),
+        ({"inputs": "scores"}, "inputs: expected 'probs' or 'logits'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clone(method).set_params(**bad)
+    check_is_fitted(TemperatureScaling(2.0))
+
+
+def test_use_before_the_fit_is_scikit_learn_s_error():
+    for kind in (NotFittedError, RuntimeError, ValueError):
+        with pytest.raises(kind, match="VectorScaling is not fitted") as caught:
+            VectorScaling().predict_proba(np.zeros((2, 3)))
+    assert type(pickle.loads(pickle.dumps(caught.value))) is type(caught.value)
+
+
+def test_a_refused_fit_leaves_the_classifier_as_it_was():
+    X, y = make_classification(300, random_state=0)
+    model = CalibratedClassifier(GaussianNB()).fit(X, y)
+    before, expected = vars(model).copy(), model.predict_proba(X)
+    for bad in ((X, np.where(y, "yes", "no"), -np.ones(300)), (X, np.zeros(300, int))):
+        with pytest.raises(ValueError, match=r"weight|classes"):
+            model.fit(*bad)
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+# ---------------------------------------------------------------- in its tools
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
+def test_cross_validated_predictions(name):
+    logits, labels = multiclass(300, 4)
+    folds = StratifiedKFold(3)
+    found = cross_val_predict(
+        ALL_MULTICLASS[name](), logits, labels, cv=folds, method="predict_proba"
+    )
+    train, test = next(iter(folds.split(logits, labels)))
+    expected = ALL_MULTICLASS[name]().fit(logits[train], labels[train]).predict_proba(logits[test])
+    np.testing.assert_array_equal(found[test], expected)
+
+
+def test_search_and_pipeline():
+    logits, labels = multiclass(400, 12)
+    grid = {"regularization": [0.0, 1.0]}
+    search = GridSearchCV(MatrixScaling(), grid, scoring="neg_log_loss", cv=3).fit(logits, labels)
+    assert search.best_params_ == {"regularization": 1.0}
+    np.testing.assert_array_equal(search.classes_, range(12))
+    halved = make_pipeline(FunctionTransformer(lambda z: z / 2), TemperatureScaling())
+    found = halved.fit(logits, labels).predict_proba(logits)
+    expected = TemperatureScaling().fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_array_equal(halved.predict(logits), logits.argmax(axis=1))
+
+
+# The checks feed features of their own. A recalibrator's features are logits, one a class, and its
+# labels integers from 0, which it says in words of its own.
+EXPECTED = {
+    "features are no logits": [
+        *("check_estimators_overwrite_params", "check_estimators_fit_returns_self"),
+        *("check_readonly_memmap_input", "check_sample_weights_not_overwritten"),
+        *("check_n_features_in_after_fitting", "check_n_features_in", "check_classifiers_train"),
+        *("check_fit2d_1feature", "check_fit2d_predict1d", "check_classifiers_classes"),
+    ],
+    "integers and objects are no logits": [
+        *("check_estimators_dtypes", "check_sample_weights_not_an_array", "check_dtype_object"),
+        *("check_sample_weights_shape", "check_classifier_data_not_an_array"),
+        "check_sample_weights_pandas_series",
+    ],
+    "labels are integers, not floats, columns or missing": [
+        *("check_estimators_nan_inf", "check_supervised_y_2d", "check_requires_y_none"),
+        "check_classifiers_regression_target",
+    ],
+    "errors in other words": [
+        *("check_complex_data", "check_estimators_empty_data_messages"),
+        *("check_all_zero_sample_weights_error", "check_estimator_sparse_tag"),
+        *("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+    ],
+    "arguments are logits and labels, checked at once": [
+        *("check_fit_score_takes_y", "check_sample_weight_equivalence_on_dense_data"),
+        "check_do_not_raise_errors_in_init_or_set_params",
+    ],
+}
+
+
+def failed_checks(estimator):
+    if "on_fail" not in inspect.signature(check_estimator).parameters:
+        pytest.skip("before 1.6, scikit-learn stops at the first check that fails")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert len(results) > 40
+    return {result["check_name"] for result in results if result["status"] == "failed"}
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_checks_of_scikit_learn_on_recalibrators(name):
+    assert failed_checks(MULTICLASS[name]()) <= {x for names in EXPECTED.values() for x in names}
+
+
+@pytest.mark.parametrize(
+    "recalibrator",
+    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("probs"), inputs="probs")],
+    ids=["temperature", "structured", "isotonic"],
+)
+def test_checks_of_scikit_learn_on_a_calibrated_classifier(recalibrator):
+    assert failed_checks(CalibratedClassifier(LogisticRegression(), recalibrator)) == set()
+
+
+# ---------------------------------------------------------------- behind a classifier
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("model", [GaussianNB(), LinearSVC(), RandomForestClassifier(20)])
+@pytest.mark.parametrize(
+    "recalibrator",
+    [None, VectorScaling(), VectorScaling(inputs="probs"), OneVersusRest(PlattScaling())],
+    ids=["temperature", "vector", "vector of probs", "one versus rest"],
+)
+def test_a_classifier_is_cross_fitted(model, recalibrator, k):
+    x, numbers = make_classification(
+        600, n_informative=6, n_redundant=8, n_classes=k, random_state=0
+    )
+    names = np.array(["ash", "birch", "cedar", "douglas fir"])
+    y = names[numbers]
+    model = clone(model).set_params(random_state=0) if hasattr(model, "random_state") else model
+    wants_probs = getattr(recalibrator, "inputs", "logits") == "probs"
+    if wants_probs and not hasattr(model, "predict_proba"):
+        pytest.skip("no probabilities")
+    fitted = CalibratedClassifier(model, recalibrator).fit(x[:400], y[:400])
+    np.testing.assert_array_equal(fitted.classes_, names[:k])
+    probs = fitted.predict_proba(x[400:])
+    np.testing.assert_allclose(probs.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.predict(x[400:]), names[probs.argmax(axis=1)])
+    loss = -np.log(np.maximum(probs[np.arange(200), numbers[400:]], 1e-6)).mean()
+    assert loss < np.log(k) - 0.1
+    if isinstance(model, GaussianNB):
+        before = GaussianNB().fit(x[:400], y[:400]).predict_proba(x[400:])
+        assert loss < -np.log(np.maximum(before[np.arange(200), numbers[400:]], 1e-6)).mean()
+
+
+def test_cross_fitting_by_hand():
+    x, y = make_classification(300, random_state=0)
+    fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(x, y)
+    z = cross_val_predict(LogisticRegression(), x, y, cv=3, method="decision_function")
+    assert fitted.recalibrator_.slope_ == PlattScaling().fit(z, y).slope_
+    whole = LogisticRegression().fit(x, y)
+    expected = fitted.recalibrator_.predict_proba(whole.decision_function(x))
+    np.testing.assert_array_equal(fitted.predict_proba(x), np.stack([1 - expected, expected], 1))
+    with pytest.raises(ValueError, match="recalibrator: expected one of calib_utils"):
+        CalibratedClassifier(LogisticRegression(), "platt").fit(x, y)
+    with pytest.raises(ValueError, match="y: expected at least two classes"):
+        CalibratedClassifier(LogisticRegression()).fit(x, np.zeros(300, int))
+
+
+@pytest.mark.parametrize("names", [[0, 1], [1, 2], ["spam", "ham"]])
+def test_arguments_of_the_classifier_name_the_classes_of_y(names):
+    x, numbers = make_classification(300, random_state=0)
+    weights = dict(zip(names, [1, 20], strict=True))
+    fitted = CalibratedClassifier(LogisticRegression(class_weight=weights), PlattScaling(), cv=3)
+    fitted.fit(x, np.array(names)[numbers])
+    by_number = LogisticRegression(class_weight={0: 1, 1: 20})
+    sign = 1 if sorted(names) == names else -1  # of the class that is the second by name
+    expected = sign * by_number.fit(x, numbers).intercept_
+    np.testing.assert_allclose(fitted.estimator_.intercept_, expected, rtol=1e-3)
+    z = cross_val_predict(by_number, x, numbers, cv=3, method="decision_function")
+    slope = PlattScaling().fit(z, numbers).slope_
+    assert fitted.recalibrator_.slope_ == pytest.approx(slope, rel=1e-3)
+
+
+def test_groups_stay_together():
+    x, y = make_classification(300, random_state=0)
+    groups, model = np.arange(300) // 10, CalibratedClassifier(GaussianNB(), cv=GroupKFold(3))
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(x, y)
+    arguments = {"cv": GroupKFold(3), "groups": groups, "method": "predict_proba"}
+    probs = cross_val_predict(GaussianNB(), x, y, **arguments)
+    expected = TemperatureScaling().fit(np.log(probs), y).temperature_
+    found = model.fit(x, y, groups=groups).recalibrator_.temperature_
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+class OwnOrder(ClassifierMixin, BaseEstimator):
+    """A classifier whose columns are in the order of its ``names``, as CatBoost's can be."""
+
+    def __init__(self, names, off=1.0):
+        self.names = names
+        self.off = off
+
+    def fit(self, X, y):
+        self.inner_ = GaussianNB().fit(X, y)
+        self.classes_ = list(self.names)
+        return self
+
+    def predict_proba(self, X):
+        order = [self.inner_.classes_.tolist().index(name) for name in self.names]
+        return self.off * self.inner_.predict_proba(X)[:, order]
+
+
+class OwnOrderOfScores(OwnOrder):
+    def decision_function(self, X):
+        log_probs = np.log(self.predict_proba(X))
+        return log_probs[:, 1] - log_probs[:, 0] if len(self.names) == 2 else log_probs
+
+
+@pytest.mark.parametrize("kind", [OwnOrder, OwnOrderOfScores])
+@pytest.mark.parametrize("names", [["low", "mid", "high", "top"], ["9", "10"], [2, 0, 1]])
+def test_columns_are_those_of_the_names_of_the_classes(kind, names):
+    x, numbers = make_classification(
+        400, n_informative=6, n_classes=len(names), class_sep=2, random_state=0
+    )
+    y = np.array(names)[numbers]
+    expected = CalibratedClassifier(kind(sorted(names)), cv=3).fit(x, y)
+    found = CalibratedClassifier(kind(names), cv=3).fit(x, y)
+    np.testing.assert_array_equal(found.classes_, sorted(names))
+    np.testing.assert_allclose(found.predict_proba(x), expected.predict_proba(x), rtol=1e-6)
+    assert found.score(x, y) > 0.7
+    if len(names) == 2:
+        platt = CalibratedClassifier(kind(names), PlattScaling(), cv=3).fit(x, y)
+        assert platt.score(x, y) > 0.7
+
+
+@pytest.mark.parametrize("recalibrator", [None, HistogramBinning(inputs="probs")])
+def test_what_predict_proba_gives_are_probabilities(recalibrator):
+    x, y = make_classification(200, random_state=0)
+    two = CalibratedClassifier(OwnOrder([0, 1], off=2.0), recalibrator, cv=3)
+    with pytest.raises(ValueError, match="predict_proba: expected"):
+        two.fit(x, y)
+
+    class OfThePositive(OwnOrder):
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, 1]
+
+    one = CalibratedClassifier(OfThePositive([0, 1]), recalibrator, cv=3)
+    with pytest.raises(ValueError, match="predict_proba to give a column for each of 2 classes"):
+        one.fit(x, y)
+
+
+def test_other_classes_than_those_of_the_labels_are_refused_by_name():
+    frozen = pytest.importorskip("sklearn.frozen", reason="since scikit-learn 1.6").FrozenEstimator
+    x, y = make_classification(300, n_informative=6, n_classes=4, random_state=0)
+    model = frozen(LogisticRegression().fit(x[y < 3], y[y < 3]))
+    for kept, message in [
+        (y > 0, "estimator: found one that does not know class 3 of y"),
+        (y < 2, "y: expected all classes of the classifier, found no sample of class 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CalibratedClassifier(model).fit(x[kept], y[kept])
+    fitted = CalibratedClassifier(model).fit(x[y < 3], y[y < 3])
+    np.testing.assert_array_equal(fitted.predict(x), model.predict(x))
+
+
+def test_a_way_of_splitting_that_cannot_be_used_says_what_can():
+    x, y = make_classification(120, random_state=0)
+    for cv, message in [
+        (KFold(2), "if the samples of a fold lack it, give cv=StratifiedKFold"),
+        ("prefit", r"give a fitted classifier as FrozenEstimator\(classifier\)"),
+        (ShuffleSplit(2, random_state=0), "each sample in the test set of one fold"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CalibratedClassifier(GaussianNB(), cv=cv).fit(x[np.argsort(y)], np.sort(y))
+
+
+def test_weights_of_a_pipeline_reach_its_last_step():
+    x, y = make_classification(200, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 4, 200)
+    inner, folds = LogisticRegression(), StratifiedKFold(3)
+    expected = CalibratedClassifier(inner, cv=folds).fit(x, y, weights).predict_proba(x)
+    unchanged = FunctionTransformer()
+    for model in (make_pipeline(unchanged, inner), make_pipeline(make_pipeline(unchanged, inner))):
+        found = CalibratedClassifier(model, cv=folds).fit(x, y, weights).predict_proba(x)
+        np.testing.assert_allclose(found, expected)
+
+
+def test_weightless_rows_do_not_say_what_a_zero_counts_as():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([0.5] * 3, 400).round(4)
+    probs /= probs.sum(axis=1, keepdims=True)
+    labels = np.array([rng.choice(3, p=row) for row in probs])
+    weights = np.where((probs == 0).any(axis=1), 0.05, 1.0)
+
+    class Given(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y, sample_weight=None):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X):
+            return np.asarray(X)
+
+    with pytest.warns(UserWarning, match="are exactly 0"):
+        fitted = CalibratedClassifier(Given()).fit(probs, labels, weights)
+    assert fitted.zero_ == zero_of(probs, weights=weights)[0] != zero_of(probs)[0]
+
+
+@pytest.mark.parametrize("labels", [["10", "9", "1", "100"], [3, 1, 0, 2]])
+def test_boosted_trees_are_calibrated(labels):
+    catboost = pytest.importorskip("catboost", reason="in the weekly job")
+    xgboost = pytest.importorskip("xgboost", reason="in the weekly job")
+    x, numbers = make_classification(900, n_informative=6, n_classes=4, random_state=0)
+    y = np.array(labels)[numbers]
+    settings = {"iterations": 60, "depth": 3, "verbose": 0, "thread_count": 1}
+    model = catboost.CatBoostClassifier(**settings, allow_writing_files=False)
+    alone = (clone(model).fit(x, y).predict(x).ravel() == y).mean()
+    assert CalibratedClassifier(model, cv=3).fit(x, y).score(x, y) == pytest.approx(alone, abs=0.05)
+    if y.dtype.kind == "i":  # it takes nothing else
+        model = xgboost.XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1)
+        alone = clone(model).fit(x, y).score(x, y)
+        found = CalibratedClassifier(model, VectorScaling(), cv=3).fit(x, y).score(x, y)
+        assert found == pytest.approx(alone, abs=0.05)
+
+
+# ---------------------------------------------------------------- probabilities
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_probabilities_do_what_their_logits_do(name):
+    logits, labels = multiclass(400, 4, dtype=np.float64)
+    probs = TemperatureScaling(1.0).predict_proba(logits)
+    of_logits = MULTICLASS[name]().fit(logits, labels)
+    of_probs = MULTICLASS[name]().set_params(inputs="probs").fit(probs, labels)
+    np.testing.assert_allclose(
+        of_probs.predict_proba(probs), of_logits.predict_proba(logits), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS)
+def test_probabilities_of_zero_are_taken(make):
+    rng = np.random.default_rng(0)
+    probs = rng.multinomial(20, [0.5, 0.3, 0.2], 500) / 20
+    probs[::50] = [1.0, 0.0, 0.0]
+    labels = np.where(rng.random(500) < 0.5, probs.argmax(axis=1), rng.integers(0, 3, 500))
+    method = make().set_params(inputs="probs")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = method.fit(probs, labels).predict_proba(probs)
+    (warning,) = told
+    assert "1.8 % of the probabilities are exactly 0, and count as 0.001" in str(warning.message)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    with pytest.raises(ValueError, match=r"logits \(inputs='probs'\): expected"):
+        method.predict_proba(probs - 0.5)
+
+
+def test_binary_probabilities_of_zero_and_one():
+    scores = np.array([0.0, 0.2, 0.6, 0.5, 1.0, 1.0], np.float32)
+    with pytest.warns(UserWarning, match="50 % of the probabilities are exactly 0 or 1"):
+        fitted = TemperatureScaling(inputs="probs").fit(scores, [0, 0, 1, 1, 1, 0])
+    with pytest.warns(UserWarning, match="^logits: 100 % of the probabilities are exactly 0 or 1"):
+        TemperatureScaling(inputs="probs").fit(scores.round(), [0, 0, 1, 1, 1, 0])
+    probs = fitted.predict_proba(scores)
+    assert ((probs > 0) & (probs < 1)).all()
+    np.testing.assert_allclose(probs[0], 1 - probs[-1], rtol=1e-3)
+
+
+def test_log_probabilities_are_logits_of_the_repaired_model():
+    logits, labels = multiclass(300, 4)
+    fitted = VectorScaling().fit(logits, labels)
+    probs = fitted.predict_proba(logits.astype(float))
+    expected = -np.log(probs[np.arange(300), labels]).mean()
+    assert negative_log_likelihood(
+        fitted.predict_log_proba(logits.astype(float)), labels, inputs="logits"
+    ) == pytest.approx(expected)
+
+
+def test_binary_methods_are_searched_too():
+    z, labels = binary(300)
+    for name in ("equal width", "bbq"):
+        probs = cross_val_predict(BINARY[name](), z, labels, cv=3, method="predict_proba")
+        assert probs.shape == (300,)

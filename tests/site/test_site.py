@@ -1,0 +1,724 @@
+"""The built pages, read as files and in a browser: nothing broken, missing, or from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import html
+import json
+import os
+import re
+import statistics
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tests.thorough import mostly_thorough
+from tools.finishing.browser import PHONE
+from tools.finishing.pdf import joined
+from tools.sources.book import Book
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "build/html"
+BOOK = Book(ROOT)
+PAGES = [f"{page}.html" for page in BOOK.pages]
+PAGES += [f"{name}.html" for name in ("search", "genindex", "404", "index")]
+
+# What axe-core finds in the theme itself, on every page of every book made with it; a fourth of its
+# time goes into this rule.
+KNOWN_OF_THE_THEME = {"region": {"enabled": False}}
+SILENT = "script, style, pre, code, annotation, title, svg"
+DRAWING = re.compile(r'<svg class="drawing".*?</svg>', re.DOTALL)
+SCREEN = {"width": 1280, "height": 800}
+
+
+# The page at the root goes on to the first one.
+WALKED = [name for name in PAGES if name != "index.html"]
+# A page for addresses that do not exist needs a server.
+FILES = [name for name in WALKED if name != "404.html"]
+# One page of each kind; and the longest, those that move, and those with most to play with.
+KINDS = [
+    *(next(name for name in PAGES if kind in name) for kind in ("/intro", "/solutions/", "/api/")),
+    *(f"book/{name}.html" for name in ("calibrate-yourself", "playground", "literature")),
+    *("notebooks/ece-and-mce.html", "search.html", "404.html"),
+]
+FULLEST = [
+    *("notebooks/what-calibration-means.html", "notebooks/language-models.html"),
+    *("notebooks/resnet34-lab.html", "book/recalibrators.html", "book/benchmarks.html"),
+    "genindex.html",
+]
+
+
+class Page:
+    """What the checks need of a page: anchors, links, pictures, resources, and visible prose."""
+
+    def __init__(self, path: Path) -> None:
+        self.text = path.read_text("utf-8")
+        found = BeautifulSoup(self.text, "html.parser")
+        self.ids = [str(one["id"]) for one in found.select("[id]")]
+        self.anchors = {*self.ids, *(str(one["name"]) for one in found.select("[name]"))}
+        self.links = [str(one["href"]) for one in found.select("a[href]")]
+        loaded = found.select("link[href]:not([rel=canonical], [rel=author])")
+        self.resources = [str(one["href"]) for one in loaded]
+        self.resources += [str(one["src"]) for one in found.select("[src]")]
+        self.images = {
+            str(one)[:200]: str(one.get("alt") or one.get("aria-label") or "")
+            for one in found.select("img, svg.drawing[role=img]")
+        }
+        for silent in found.select(SILENT):
+            silent.decompose()
+        self.prose = found.get_text()
+
+
+def text_of(name: str) -> str:
+    """A page's HTML; nothing where the book is not built, which the tests then say."""
+    path = SITE / name
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+@functools.cache
+def page(name: str) -> Page:
+    path = SITE / name
+    if not path.exists():
+        pytest.fail(f"build/html/{name} is not there: `make book` first")
+    return Page(path)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_inside_the_site_lead_somewhere(name: str) -> None:
+    broken = []
+    for link in page(name).links + page(name).resources:
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            continue
+        target = name
+        if parts.path:
+            start = "/" if name == "404.html" else f"/{Path(name).parent}/"
+            target = os.path.normpath(os.path.join(start, unquote(parts.path))).lstrip("/")
+        anchors = page(target).anchors if target.endswith(".html") else set()
+        if not (SITE / target).is_file() or parts.fragment not in anchors | {""}:
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_loaded_from_elsewhere(name: str) -> None:
+    assert [source for source in page(name).resources if urlsplit(source).netloc] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_image_says_what_it_shows(name: str) -> None:
+    silent = [
+        image
+        for image, said in page(name).images.items()
+        if not said.strip() or "/" in said.split()[0]
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_id_is_that_of_one_element(name: str) -> None:
+    twice = {one for one, times in Counter(page(name).ids).items() if times > 1}
+    assert twice == set()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_formula_is_drawn(name: str) -> None:
+    assert re.findall(r"\$\$|\$[^$\n]{1,200}\$|\\[(\[]|\\\w+\{", page(name).prose) == []
+    assert "#cc0000" not in page(name).text
+    assert "katex-error" not in page(name).text
+
+
+@pytest.mark.parametrize("chapter", BOOK.chapters)
+def test_a_colab_button_only_with_an_address(chapter: str) -> None:
+    path = f"{BOOK.repository or ''}/blob/{BOOK.branch}/{chapter}.ipynb".removeprefix(
+        "https://github.com"
+    )
+    button = f"https://colab.research.google.com/github{path}"
+    if BOOK.repository:
+        assert button in page(f"{chapter}.html").links
+    else:
+        assert "colab.research.google.com" not in page(f"{chapter}.html").text
+
+
+@pytest.mark.parametrize("name", [f"{page}.html" for page in BOOK.pages])
+def test_a_page_says_of_itself_what_it_is_about(name: str) -> None:
+    """In whole sentences, its own; with a picture where the site has an address."""
+    said = re.findall(r'<meta name="description" content="([^"]*)" />', page(name).text)
+    assert len(said) == 1
+    assert said[0].endswith((".", "?", "!"))
+    assert not said[0].endswith("...")
+    assert 'property="og:site_name" content="Calibration of Neural Networks"' in page(name).text
+    assert ('property="og:image"' in page(name).text) is bool(BOOK.website)
+    assert "rocket" not in page(name).prose or BOOK.website
+
+
+# In bytes, packed as a server sends them, and in requests: what comes before a reader scrolls.
+BUDGET = {"without figures": 200_000, "with figures": 350_000, "requests": 20}
+# With all that it can find.
+SEARCH = BUDGET | {"without figures": 350_000}
+
+
+def beyond(name: str, answers: list[Any]) -> dict[str, int]:
+    """What a page takes beyond its budget, of what a server sent for it."""
+    sizes = {
+        answer.url: len(body if answer.url.endswith("woff2") else gzip.compress(body))
+        for answer in answers
+        for body in [answer.body()]
+    }
+    text = page(name).text
+    figures = len(gzip.compress(text.encode())) - len(gzip.compress(DRAWING.sub("", text).encode()))
+    found = {
+        "without figures": sum(sizes.values()) - figures,
+        "with figures": sum(sizes.values()),
+        "requests": len(answers),
+    }
+    budget = SEARCH if name == "search.html" else BUDGET
+    return {what: n for what, n in found.items() if n > budget[what]}
+
+
+# Of the text, of code, and behind both.
+COLOURED = ["body", ".bd-article p", "div.highlight pre", "pre .kn"]
+LOOKS = """queries => queries.map(one => {
+    const style = getComputedStyle(document.querySelector(one));
+    return [style.color, style.backgroundColor];
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_without_scripts_a_page_takes_the_readers_colours(
+    scheme: str, browser: Any, address: str
+) -> None:
+    """The same as with them."""
+    found = []
+    for scripts in (True, False):
+        context = browser.new_context(color_scheme=scheme, java_script_enabled=scripts)
+        tab = context.new_page()
+        tab.goto(address + PAGES[1], wait_until="load")
+        found.append(tab.evaluate(LOOKS, COLOURED))
+        context.close()
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_the_search_finds_sections(over: str, browser: Any, address: str) -> None:
+    """From a folder as from a server: with excerpts, in Korean, without accents, by keyboard."""
+    start = address if over == "http" else f"{SITE.as_uri()}/"
+    watched = Watched(browser)
+    tab = watched.tab
+
+    def ask(words: str) -> list[str]:
+        tab.goto(f"{start}search.html?q={quote(words)}", wait_until="load")
+        return tab.locator("#search-results > li").all_inner_texts()
+
+    found = ask("temperature nll")
+    assert len(found) > 5
+    # All that were found, or the first of them.
+    assert str(len(found)) in tab.locator("#search-status").inner_text()
+    names = ("temperature", "nll", "log", "likelihood")  # the words of its other name too
+    assert all(any(name in one.lower() for name in names) for one in found)
+    assert len({one.split("\n")[0] for one in found}) > 5
+    assert tab.locator("#search-results mark").count() > len(found)
+    # A word begins where the one that is sought begins: no "precede".
+    hits = tab.locator("#search-results mark").all_inner_texts()
+    found_words = {hit.lower().removesuffix("s") for hit in hits}
+    assert found_words - {"negative", "log", "likelihood"} == {"temperature", "nll"}
+    assert ask("온도")[0].startswith("temperature · 온도")
+    assert ask("ÉCE")[0].startswith("ECE · 기대 보정 오차")
+    assert ask("temperature zyxwv") == []
+    assert "No section" in tab.locator("#search-status").inner_text()
+    ask("isotonic regression")
+    tab.locator("#search-field").focus()
+    tab.keyboard.press("Tab")  # the button
+    tab.keyboard.press("Tab")
+    link = tab.evaluate("document.activeElement.getAttribute('href')")
+    assert "isotonic" in tab.evaluate("document.activeElement.innerText").lower()
+    tab.keyboard.press("Enter")
+    tab.wait_for_url(f"{start}{link}")
+    assert tab.evaluate("document.getElementById(location.hash.slice(1)) !== null")
+    tab.close()
+    assert watched.errors == []
+    assert watched.outside(start) == []
+
+
+def test_every_result_of_a_search_leads_somewhere() -> None:
+    text = (SITE / "_static/search-index.js").read_text("utf-8")
+    index = json.loads(text.partition("=")[2].strip().rstrip(";"))
+    assert [name for name, _, _ in index] == [f"{page}.html" for page in BOOK.pages]
+    for name, _, parts in index:
+        assert {anchor for anchor, *_ in parts} - page(name).anchors == set()
+
+
+def test_a_page_that_does_not_exist_leads_on() -> None:
+    found = page("404.html")
+    assert 'role="search"' in found.text
+    assert {f"/{name}.html" for name, number in BOOK.pages.items() if number} <= {
+        urlsplit(link).path for link in found.links
+    }
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_breaks_between_a_number_and_per_cent(name: str) -> None:
+    article = (
+        page(name).text.partition('<article class="bd-article">')[2].partition("</article>")[0]
+    )
+    prose = re.sub(r"<(pre|code|script|annotation)\b.*?</\1>", "", article, flags=re.DOTALL)
+    assert re.findall(r".{20}\d %", re.sub(r"<[^>]+>", "", prose)) == []
+
+
+def test_the_copyright_has_the_year_of_the_settings() -> None:
+    """Sphinx had put 1970 there, the year of the fixed date of a build."""
+    assert f"Copyright {BOOK.config['copyright']}." in page("book/intro.html").text
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_table_has_a_number_and_says_what_it_compares(name: str) -> None:
+    """But for the columns of Sphinx's own lists of names."""
+    for table in re.findall(r"<table.*?</table>", page(name).text, re.DOTALL):
+        if re.match(r'<table[^>]*class="indextable', table):
+            assert name == "genindex.html"
+            continue
+        said = re.search(r"<caption>(.*?)</caption>", table, re.DOTALL)
+        assert said, table[:300]
+        words = html.unescape(re.sub(r"<[^>]+>", "", said[1]))
+        assert re.match(r"Table [\d.]+ \S.*\.", words), words
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_fold_says_what_it_holds(name: str) -> None:
+    assert "Toggle hidden content" not in page(name).text
+    for title in re.findall(r"<summary.*?>(.*?)</summary>", page(name).text, re.DOTALL):
+        assert re.sub(r"<[^>]+>", "", title).strip()
+
+
+def test_without_scripts_a_menu_opens_on_a_phone_and_so_do_solutions(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(f"{address}{BOOK.chapters[0]}.html", wait_until="load")
+    sidebar = tab.locator("#pst-primary-sidebar")
+    menu = sidebar.locator(f'a[href="{Path(BOOK.chapters[1]).name}.html"]')
+    assert not menu.is_visible()
+    tab.get_by_role("link", name="Menu", exact=True).click()
+    menu.click()
+    assert tab.url.endswith(f"{BOOK.chapters[1]}.html")
+    solutions = next(page for page in BOOK.chapters if "/solutions/" in page)
+    tab.goto(f"{address}{solutions}.html", wait_until="load")
+    fold = tab.locator("details.fold").first
+    inside = fold.locator("p").last
+    assert not inside.is_visible()
+    fold.locator("summary").click()
+    assert inside.is_visible()
+    context.close()
+
+
+ALIGNED = "one => getComputedStyle(one).textAlign"
+
+
+def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str) -> None:
+    """In black on white, without what only a mouse can use, with the chapter's number."""
+    found = []
+    for scheme in ("light", "dark"):
+        tab = browser.new_page(color_scheme=scheme)
+        tab.emulate_media(media="print", color_scheme=scheme)
+        tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
+        found.append(tab.evaluate(LOOKS, [*COLOURED, "h2", "td"]))
+        assert not tab.locator("button:visible").count()
+        number = "getComputedStyle(document.querySelector('#jb-print-docs-body h1'), '::before')"
+        assert tab.evaluate(f"{number}.content") == '"Chapter 2"'
+        assert tab.locator("#jb-print-docs-body h1").evaluate(ALIGNED) == "start"
+        tab.close()
+    assert found[0] == found[1]
+    assert found[0][0][1] == "rgb(255, 255, 255)"
+
+
+def test_a_chapter_begins_with_a_picture(browser: Any, address: str) -> None:
+    """At least a quarter of it is seen before a reader scrolls."""
+    tab = browser.new_page(viewport=SCREEN)
+    late = {}
+    for name, number in BOOK.pages.items():
+        if number:
+            tab.goto(f"{address}{name}.html", wait_until="load")
+            # The moving one of chapter 1 stays while its figure scrolls.
+            box = tab.locator(".bd-article figure :is(svg, img)").first.bounding_box()
+            late[name] = box["y"] + box["height"] / 4
+    tab.close()
+    assert {name: y for name, y in late.items() if y > 800} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_drawings_can_be_told_from_the_page(
+    scheme: str, browser: Any, address: str
+) -> None:
+    """4.5 to 1, as words may have each (WCAG 1.4.3); shapes would need less."""
+    tab = browser.new_page(color_scheme=scheme)
+    tab.goto(f"{address}{BOOK.chapters[0]}.html", wait_until="load")
+    names = ["currentColor", "--ground", "--blue", "--orange", "--grey"]
+    colours = tab.evaluate(
+        """names => {
+            const svg = document.querySelector("svg.drawing"), probe = svg.appendChild(
+                document.createElementNS("http://www.w3.org/2000/svg", "text"));
+            return names.map(name => {
+                probe.style.fill = name.startsWith("--") ? `var(${name})` : name;
+                return getComputedStyle(probe).fill.match(/\\d+/g).map(Number);
+            });
+        }""",
+        names,
+    )
+    background = tab.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    )
+    tab.close()
+
+    def luminance(colour: list[int]) -> float:
+        parts = [c / 255 for c in colour]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light = dict(zip(names, map(luminance, colours), strict=True))
+    ground = light.pop("--ground")
+    assert colours[1] == background
+    for name, one in light.items():
+        low, high = sorted([one, ground])
+        assert (high + 0.05) / (low + 0.05) >= 4.5, name
+
+
+def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    tab = context.new_page()
+    tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
+    sizes = tab.evaluate(
+        """() => [...document.querySelectorAll(".bd-main button")]
+            .map(one => one.getBoundingClientRect())
+            .filter(box => box.width).map(box => Math.min(box.width, box.height))"""
+    )
+    assert len(sizes) > 10
+    assert min(sizes) >= 24
+    tab.locator("button.theme-switch-button").tap()
+    tab.wait_for_timeout(500)
+    assert tab.locator(".tooltip:visible").count() == 0
+    context.close()
+
+
+# Folds are opened first; then each stop of the Tab key must look different from how it looks idle.
+UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
+UNSEEN = """() => {
+    const look = one => {
+        const style = getComputedStyle(one);
+        return [style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor,
+                style.textDecoration, style.backgroundColor].join();
+    };
+    const stops = [...document.querySelectorAll(
+        "a[href], button, input, select, summary, [tabindex]:not([tabindex='-1'])"
+    )].filter(one => one.checkVisibility({ visibilityProperty: true }));
+    const unseen = stops.filter(one => {
+        one.blur();
+        const before = look(one);
+        one.focus({ preventScroll: true });
+        return document.activeElement === one && look(one) === before;
+    });
+    document.activeElement.blur();
+    return unseen.map(one => one.outerHTML.slice(0, 160));
+}"""
+# Contrast takes axe-core a minute a page. Text in elements of the same kind, at the same kind of
+# place, has the same colours on all pages: the first of each stays.
+LOOKED_AT: set[int] = set()
+THIN = """known => {
+    const kinds = new Map([[document.body, 0]]), seen = new Set(known);
+    const number = (words) => [...words].reduce((n, c) => (31 * n + c.codePointAt()) | 0, 0);
+    const all = [...document.querySelectorAll("body *")];
+    for (const one of all) {
+        const own = [one.localName, one.getAttribute("class")];
+        const kind = number([kinds.get(one.parentElement), ...own].join());
+        kinds.set(one, kind);
+        const said = [...one.childNodes].some(inside => inside.nodeType == 3 && inside.data.trim());
+        if (said) one.style.visibility = seen.has(kind) ? "hidden" : "visible";
+        if (said) seen.add(kind);
+    }
+    for (const one of all.reverse())
+        if (one.style.visibility == "hidden" && !one.children.length) one.remove();
+    return [...seen];
+}"""
+WIDTH = "Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+# A formula in a line may break; one that cannot must not be cut.
+CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(one => {
+    const box = one.closest("div.math > .katex-display, .pst-scrollable-table-container");
+    return !box && one.getBoundingClientRect().right > innerWidth;
+}).map(one => one.textContent)"""
+# The words of a drawing are 9 px high or more, none is cut, and none stands on another.
+POOR_WORDS = """() => {
+    const poor = [];
+    for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
+        if (svg.closest("figure")?.querySelector(".play-stage > .play, .story")) continue;
+        const all = svg.getBoundingClientRect();
+        const scale = all.width / svg.viewBox.baseVal.width;
+        const name = svg.getAttribute("aria-label").slice(0, 40);
+        const say = (...what) => poor.push([name, ...what].join(" "));
+        if (!all.width) say("is not shown");
+        if (!svg.querySelector("text")) say("has no words that are text");
+        const seen = [];
+        for (const text of svg.querySelectorAll("text")) {
+            const words = text.textContent.trim(), box = text.getBoundingClientRect();
+            if (!words) continue;
+            const size = parseFloat(getComputedStyle(text).fontSize) * scale;
+            if (size < 9) say(words, `is ${size.toFixed(1)} px high`);
+            const away = Math.max(all.left - box.left, box.right - all.right,
+                all.top - box.top - 1, box.bottom - all.bottom - 1);
+            if (away > 1) say(words, "is cut");
+            for (const [others, { left, right, top, bottom }] of seen) {
+                const wide = Math.min(box.right, right) - Math.max(box.left, left);
+                const high = Math.min(box.bottom, bottom) - Math.max(box.top, top);
+                if (wide > 1 && high > 3) say(words, "stands on", others);
+            }
+            seen.push([words, box]);
+        }
+    }
+    return poor;
+}"""
+# The links to the pages before and after.
+BESIDE = """() => [...document.querySelectorAll(".prev-next-area *")].filter(
+    one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
+# What is too wide for a phone, a table, code or a formula, shows by a shadow that it scrolls.
+SILENT_EDGES = """() => [...document.querySelectorAll(".bd-article *")].filter(one => {
+    const style = getComputedStyle(one);
+    return ["auto", "scroll", "hidden"].includes(style.overflowX)
+        && one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 40
+        && !style.backgroundImage.includes("gradient");
+}).map(one => one.outerHTML.slice(0, 120))"""
+# How far the first column of a table moves when the others are scrolled.
+MOVED = """() => [...document.querySelectorAll(".pst-scrollable-table-container")].map(box => {
+    const cell = box.querySelector("tbody tr > :first-child");
+    const before = cell.getBoundingClientRect().left;
+    box.scrollLeft = 1000;
+    return Math.abs(cell.getBoundingClientRect().left - before);
+})"""
+# What has to say what it does.
+NAMED = {
+    "button",
+    "checkbox",
+    "combobox",
+    "image",
+    "link",
+    "radio",
+    "searchbox",
+    "slider",
+    "textbox",
+}
+# Signs of a font that is not here.
+SIGNS = """() => [...document.querySelectorAll(
+    ".bd-article :not(.katex *):not(svg *):not(pre *)")].flatMap(one =>
+    ["::before", "::after"].map(part => getComputedStyle(one, part)).filter(
+        style => /[\\uE000-\\uF8FF]/.test(style.content)).map(() => one.outerHTML.slice(0, 120)))"""
+PRINTED = """() => {
+    const style = getComputedStyle(document.body);
+    const seen = [...document.querySelectorAll("button, .start-here, .menu-link")]
+        .filter(one => one.checkVisibility());
+    return [style.backgroundColor, style.color, seen.length];
+}"""
+
+
+class Watched:
+    """A tab that notes every error, warning and request."""
+
+    def __init__(self, context: Any) -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.answers: list[Any] = []
+        self.tab = context.new_page()
+        self.tab.on("console", self.note)
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("request", lambda request: self.requests.append(request.url))
+        self.tab.on("response", lambda answer: self.answers.append(answer))
+        self.tab.on("requestfailed", lambda request: self.errors.append(f"failed: {request.url}"))
+
+    def note(self, line: Any) -> None:
+        if line.type in ("error", "warning"):
+            self.errors.append(f"{line.text} ({line.location['url']})")
+
+    def outside(self, start: str) -> list[str]:
+        return [url for url in self.requests if not url.startswith((start, "data:"))]
+
+
+def violations(tab: Any, inside: str | None = None, **options: Any) -> list[tuple[str, str]]:
+    """What axe-core objects to."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    # Without preload: axe-core would ask for style sheets itself, and at wrong addresses.
+    rules = KNOWN_OF_THE_THEME | options.pop("rules", {})
+    options |= {"resultTypes": ["violations"], "preload": False, "rules": rules}
+    found = Axe().run(tab, context=inside, options=options)
+    return [
+        (rule["id"], node["html"][:200])
+        for rule in found.response["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+def unnamed(tab: Any) -> list[str]:
+    """The kinds of controls that a screen reader gets without a name, in Chromium's own tree.
+
+    axe-core takes the words of an output that stands in a label for the name of what it labels.
+    """
+    nodes = tab.context.new_cdp_session(tab).send("Accessibility.getFullAXTree")["nodes"]
+    kinds = [one["role"]["value"] for one in nodes if not one["ignored"]]
+    names = [one.get("name", {}).get("value", "") for one in nodes if not one["ignored"]]
+    assert "link" in kinds  # or nothing was looked at
+    return [kind for kind, name in zip(kinds, names, strict=True) if kind in NAMED and not name]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address: str) -> None:
+    first = f"{next(iter(BOOK.pages))}.html"
+    for start in (address, f"{SITE.as_uri()}/"):
+        context = browser.new_context(java_script_enabled=scripts)
+        watched = Watched(context)
+        watched.tab.goto(f"{start}index.html", wait_until="commit")
+        watched.tab.wait_for_url(start + first)
+        context.close()
+        assert watched.outside(start) == []
+
+
+@pytest.mark.parametrize("name", mostly_thorough(WALKED, [*KINDS, *FULLEST]))
+def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
+    """No error in the console, no request that leaves the site, nothing that axe-core objects to.
+
+    On a phone with a slow line, in light, by keyboard, in dark, and in print from the dark.
+    """
+    context = browser.new_context(viewport=PHONE, color_scheme="light", reduced_motion="reduce")
+    watched = Watched(context)
+    tab = watched.tab
+    tab.goto(address + name, wait_until="networkidle")
+    assert beyond(name, watched.answers) == {}
+    tab.wait_for_function("() => document.getAnimations().every(one => one.playState != 'running')")
+    assert tab.evaluate(SILENT_EDGES) == []
+    assert max(tab.evaluate(MOVED), default=0) < 2
+    tab.set_viewport_size(SCREEN)
+    tab.evaluate(UNFOLD)
+    assert tab.evaluate(SIGNS) == []
+    rules = {one: {"enabled": True} for one in ("label-content-name-mismatch", "target-size")}
+    assert violations(tab, rules=rules | {"color-contrast": {"enabled": False}}) == []
+    assert unnamed(tab) == []
+    tab.keyboard.press("Tab")  # from here on the focus is one of the keyboard
+    assert tab.evaluate(UNSEEN) == []
+    tab.set_viewport_size(PHONE)
+    assert tab.evaluate(WIDTH) <= PHONE["width"]
+    assert tab.evaluate(CUT) == []
+    assert tab.evaluate(POOR_WORDS) == []
+    tab.set_viewport_size({"width": 320, "height": 800})  # as a zoom of 400 % makes of 1280
+    assert tab.evaluate(WIDTH) <= 320
+    assert tab.evaluate(BESIDE) == []
+    tab.set_viewport_size({"width": 640, "height": 800})
+    assert tab.evaluate(WIDTH) <= 640
+    tab.set_viewport_size(SCREEN)
+    LOOKED_AT.update(tab.evaluate(THIN, [*LOOKED_AT]))
+    assert violations(tab, runOnly=["color-contrast"]) == []
+    tab.emulate_media(color_scheme="dark")
+    tab.wait_for_function(
+        "() => document.documentElement.dataset.theme != 'light' && matchMedia("
+        "'(prefers-color-scheme: dark)').matches"
+    )
+    assert violations(tab, runOnly=["color-contrast"]) == []
+    tab.emulate_media(media="print", color_scheme="dark")
+    background, colour, buttons = tab.evaluate(PRINTED)
+    assert background in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    assert sum(map(int, re.findall(r"\d+", colour)[:3])) < 200
+    assert buttons == 0
+    context.close()
+    assert watched.errors == []
+    assert watched.outside(address) == []
+
+
+@pytest.mark.parametrize("name", mostly_thorough(FILES, KINDS))
+def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
+    """As who has only the files sees it."""
+    start = SITE.as_uri()
+    for scripts in (True, False):
+        context = browser.new_context(
+            viewport=PHONE, java_script_enabled=scripts, color_scheme="dark"
+        )
+        watched = Watched(context)
+        watched.tab.goto(f"{start}/{name}", wait_until="load")
+        assert watched.tab.evaluate(WIDTH) <= PHONE["width"]
+        assert watched.tab.locator("h1:visible").first.inner_text().strip()
+        context.close()
+        assert watched.errors == []
+        assert watched.outside(start) == []
+
+
+def test_the_longest_table_shows_all_its_columns(browser: Any, address: str) -> None:
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto(f"{address}book/recalibrators.html", wait_until="load")
+    box = tab.locator(".pst-scrollable-table-container:has(> table.long)")
+    box.scroll_into_view_if_needed()
+    tab.wait_for_function(
+        "() => document.querySelector('table.long td').checkVisibility({contentVisibilityAuto: 1})"
+    )
+    assert box.evaluate("one => one.scrollWidth - one.clientWidth") <= 1
+    tab.close()
+
+
+def test_a_keyboard_reaches_the_first_chapter_in_ten_stops(browser: Any, address: str) -> None:
+    """And who skips to the content reaches the words "Start with chapter 1" in it as soon."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    chapter = f"{next(name for name, number in BOOK.pages.items() if number)}.html"
+
+    def stops() -> int:
+        for stop in range(1, 11):
+            tab.keyboard.press("Tab")
+            if tab.evaluate("document.activeElement.href") == address + chapter:
+                # It comes into view.
+                tab.wait_for_function("() => document.activeElement.getBoundingClientRect().y >= 0")
+                return stop
+        pytest.fail(f"{chapter} is no stop among the first ten")
+
+    tab.goto(address + PAGES[0], wait_until="load")
+    assert stops() == 2
+    tab.goto(address + PAGES[0], wait_until="load")
+    tab.keyboard.press("Tab")
+    tab.keyboard.press("Enter")
+    assert stops() <= 9
+    tab.close()
+
+
+def test_the_book_as_one_page_leads_to_what_is_in_it() -> None:
+    """As it is printed: each name is that of one element, and each link inside leads to one."""
+    text = joined(BOOK, SITE)
+    names = Counter(re.findall(r' id="([^"]+)"', text))
+    assert {name for name, times in names.items() if times > 1} == set()
+    assert {unquote(one) for one in re.findall(r' href="#([^"]+)"', text)} - set(names) == set()
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) - set(names) == set()
+    for source in re.findall(r' src="([^"]+)"', text):
+        assert (SITE.parent / source).is_file()
+
+
+def test_a_line_of_text_has_65_to_75_characters_and_a_play_is_wider(
+    browser: Any, address: str
+) -> None:
+    tab = browser.new_page(viewport={"width": 1600, "height": 900})
+    tab.goto(f"{address}notebooks/ece-and-mce.html", wait_until="load")
+    lengths = tab.evaluate(
+        """() => [...document.querySelectorAll(".bd-article section > p")]
+            .filter(p => !p.children.length)
+            .map(p => {
+                const all = document.createRange();
+                all.selectNodeContents(p);
+                const lines = [...all.getClientRects()], last = lines.at(-1).width / p.clientWidth;
+                return [lines.length, p.textContent.length / (lines.length - 1 + last)];
+            })
+            .filter(([lines]) => lines > 2)
+            .map(([, length]) => length)"""
+    )
+    text, play = tab.evaluate(
+        "['section > p', '.play-stage'].map("
+        "one => document.querySelector(`.bd-article ${one}`).clientWidth)"
+    )
+    tab.close()
+    assert 65 <= statistics.mean(lengths) <= 75
+    assert play > text

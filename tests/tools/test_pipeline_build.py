@@ -1,0 +1,374 @@
+"""The pipeline on a tiny book: what it runs, what it skips, and what it does when a step fails.
+
+The tests follow one book through its life, so they run in order and share its folder.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import tiny_book
+from tests.tiny_book import TinyBook, write_tiny_book
+from tools.finishing.site import site_config
+from tools.sources.book import Book
+from tools.sources.errors import MystError
+
+CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
+RUN = {f"papermill:notebooks/{name}" for name in CHAPTERS}
+CHECK = {f"nbval:notebooks/{name}" for name in CHAPTERS}
+RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
+RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
+TABLES, GOALS = "parts:tables/results", "parts:tables/goals"
+# Lines of chapter 2 and of the solutions.
+SHARE, SUM = 'print(f"{2 / 3:.3f}")', "1 + 2"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    book = TinyBook(tmp_path_factory.mktemp("tiny"))
+    book.tool("tools.running.notebooks", "--execute")
+    assert book.steps() == {"notebooks", *RUN, *CHECK, TABLES, GOALS, "drawn", "site"}
+    return book
+
+
+def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
+    assert built.read("build/site/book/tables/results.md") == "[1]"
+    page = built.read("build/html/notebooks/01-one.html")
+    assert "1. The first" in page
+    assert 'class="katex"' in page
+    assert "injected-parameters" not in page
+    second = built.read("build/html/notebooks/02-two.html")
+    assert "0.667" in second
+    assert 'aria-label="A line that rises from 0 to 1."' in second
+    # The same numbers as in the notebook for Colab, which counts by itself.
+    assert "Figure 2.1" in second
+    caption = "**Figure 2.1.** A line, as [(1.1)](01-one.ipynb)."
+    assert caption in built.read("notebooks/02-two.ipynb")
+
+
+def test_a_table_that_a_cell_makes_has_a_number_and_a_caption(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/02-two.html")
+    table = re.search(r'<table [^>]*id="tab-half".*?</table>', page, re.DOTALL)
+    assert table
+    assert "Table 2.1 One half of a number." in re.sub(r"<[^>]+>", "", table[0])
+    assert 'href="#tab-half"' in page
+    assert "**Table 2.1.** One half of a number." in built.read("notebooks/02-two.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("02-two", "Figure 2.1 rises. Table 2.1 is short. See The first, which is Chapter 1."),
+        # The formula inside a proposition has a number, too.
+        ("02-two", "By Proposition 2.1 and (2.1)."),
+        # A page without number counts with the other ones: book/intro has formula (1).
+        (
+            "solutions/01-one",
+            "Exercise 1.1 is in Chapter 1, The first. Here is Figure 1, with (2).",
+        ),
+        ("solutions/01-one", "Solution to Exercise 1.1 (Add)"),
+        ("02-two", "It is Chapter 1, with (1.1)."),
+    ],
+)
+def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sentence: str) -> None:
+    markup = built.read(f"build/html/notebooks/{page}.html")
+    # On the page, a kind stays in one line with its number.
+    shown = html.unescape(re.sub(r"<[^>]+>", "", markup)).replace("\N{NO-BREAK SPACE}", " ")
+    assert sentence in shown
+    # There, what is in another notebook is a link to its file.
+    linked = re.compile(r"\[([^][]+)\]\([\w./-]+\.ipynb\)")
+    assert sentence in linked.sub(r"\1", built.read(f"notebooks/{page}.ipynb"))
+
+
+def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/solutions/01-one.html")
+    assert "Solution to Exercise\N{NO-BREAK SPACE}1.1 (Add)</summary>" in page
+    assert 'Back to <a class="reference internal" href="../01-one.html#ex-add">' in page
+    # The page asks; the notebook for Colab has a place for the answer, too.
+    assert "Your answer" not in built.read("build/html/notebooks/01-one.html")
+    assert "# Your answer" in built.read("notebooks/01-one.ipynb")
+
+
+def test_a_question_is_a_group_of_folds(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/02-two.html")
+    group = page.partition("<fieldset ")[2].partition("</fieldset>")[0]
+    assert group.count("<details") == group.count("<summary") == 2
+    assert "<p><strong>Wrong.</strong> It has no <em>number</em>.</p>" in group
+    assert '<details class="is-right"><summary>The first</summary>' in group
+    assert "no number" not in built.read("build/html/_static/search-index.js")
+
+
+def test_docstrings_become_a_page(built: TinyBook) -> None:
+    page = built.read("build/html/book/module.html")
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    assert "Child(places: list[Point] = ...)" in text
+    assert re.findall(r'<dt [^>]*id="calib_utils\.tiny\.([\w.]+)"', page) == [
+        *("Child", "Parent", "Parent.fit", "Point", "Point.x"),
+    ]
+    assert 'that <a class="reference internal" href="#calib_utils.tiny.Point"' in page
+    # The parent's method.
+    assert 'see <a class="reference internal" href="#calib_utils.tiny.Parent.fit"' in page
+    assert "module.html#calib_utils.tiny.Parent.fit" in built.read("build/html/genindex.html")
+
+
+def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
+    assert "colab" not in built.read("build/html/notebooks/01-one.html")
+
+
+def test_a_second_build_does_nothing(built: TinyBook) -> None:
+    assert built.steps() == set()
+
+
+def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
+    with built.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
+        assert built.steps(CHECK_TWO) == {"notebooks", RUN_TWO, CHECK_TWO}
+        assert built.waiting() == {"site"}
+        assert "rises and rises" in built.read("notebooks/02-two.ipynb")
+    assert RUN_TWO in built.steps()
+
+
+def test_what_reads_a_source_runs_again_when_it_changes(built: TinyBook) -> None:
+    everything = {*RUN, TABLES, GOALS, "drawn", "site"}
+    assert built.waiting_for("calib_utils/used.py") == everything
+    assert built.waiting_for("requirements.lock") == everything
+    assert built.waiting_for("_toc.yml") == {"notebooks", "site"}
+    assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
+    assert built.waiting_for("tools/finishing/pages.py") == {TABLES, GOALS, "drawn", "site"}
+    with built.edited("notebooks/parameters/cpu.yml", "{a: 1}", "{a: 2}"):
+        assert built.waiting() == {"notebooks", RUN_ONE}
+    record = built.root / "calib_records/new.npz"
+    record.parent.mkdir()
+    record.touch()
+    assert built.waiting() == everything - {"site"}
+    shutil.rmtree(record.parent)
+    assert built.waiting() == set()
+
+
+def test_what_is_edited_during_a_build_is_read_again_by_the_next(built: TinyBook) -> None:
+    """The content of sources is that of the moment when a build begins."""
+    edits = "from pathlib import Path\nPath('../calib_utils/used.py').write_text('NEW = 1')"
+    with (
+        built.edited("notebooks/02-two.md", SHARE, edits),
+        built.edited("calib_utils/used.py", "", ""),
+    ):
+        assert RUN_TWO in built.steps(RUN_TWO)
+        assert RUN_TWO in built.waiting()
+
+
+def test_a_profile_gives_its_parameters(built: TinyBook) -> None:
+    assert built.steps("papermill:notebooks/01-one", profile="gpu") == {RUN_ONE}
+    executed = built.read("build/executed/gpu/notebooks/01-one.ipynb")
+    assert "a = 5" in executed
+    assert '"7"' in executed
+    code, said = built.doit(profile="tpu")
+    assert code != 0
+    assert "no profile 'tpu': notebooks/parameters has cpu, gpu" in said
+
+
+def test_warnings_of_sphinx_leave_the_site(built: TinyBook) -> None:
+    """A reference that leads nowhere, and a name that a docstring invents."""
+    before = {name: built.read(f"build/html/book/{name}.html") for name in ("intro", "module")}
+    with (
+        built.edited("book/intro.md", "comes first", "comes {ref}`nowhere`"),
+        built.edited("calib_utils/tiny.py", "see `fit`", "see `fits`"),
+    ):
+        code, said = built.doit()
+    assert code != 0
+    assert "undefined label: 'nowhere'" in said
+    assert "py:obj reference target not found: fits" in said
+    assert before == {name: built.read(f"build/html/book/{name}.html") for name in before}
+
+
+def test_a_profile_with_other_parameters_has_no_stored_outputs(built: TinyBook) -> None:
+    """What it prints is not what the committed notebook prints."""
+    with built.edited("notebooks/01-one.ipynb", '"3"', '"4"'):
+        assert CHECK_ONE in built.steps(CHECK_ONE, profile="gpu")
+
+
+def line_of(code: str, text: str) -> int:
+    return (tiny_book.HEAD + text).splitlines().index(code) + 1
+
+
+OF_SHARE = f"notebooks/02-two.md:{line_of(SHARE, tiny_book.TWO)}: code cell 2"
+OF_SUM = f"notebooks/solutions/01-one.md:{line_of(SUM, tiny_book.SOLUTIONS)}: code cell 1"
+DIES, DIVIDES = "import os; os._exit(1)", "1 / 0"
+# A claim that does not hold is an error then.
+CLAIMS = "import os; raise ValueError(os.environ['CALIB_CLAIMS'])"
+FAULTS = [
+    (
+        *("notebooks/02-two.md", f"{SHARE}\n```\n", f"{SHARE}\n```\n\n:::{{note}}\n", "list"),
+        ["notebooks/02-two.md: `:::{note}` is never closed"],
+    ),
+    (
+        *("notebooks/02-two.ipynb", "0.667", "0.668", None),
+        [
+            "notebooks/02-two.ipynb: the outputs are not the stored ones",
+            f"{OF_SHARE}\nCell outputs differ\n",
+            "0.668",
+        ],
+    ),
+    # What is printed is the same.
+    (
+        *("notebooks/02-two.md", "ax.plot([0, 1]", "ax.plot([0, 1.02]", None),
+        ["fig-line: it differs by ", "`make notebooks`"],
+    ),
+    (
+        *("notebooks/02-two.md", SHARE, "plt.plot();", RUN_TWO),
+        [f"{OF_SHARE} draws 1 pictures and describes 0"],
+    ),
+    (
+        *("notebooks/02-two.md", SHARE, CLAIMS, None),
+        [f"{OF_SHARE} failed\n\n    {CLAIMS}\n\n", "ValueError: strict"],
+    ),
+    pytest.param(
+        *("notebooks/02-two.md", SHARE, DIES, None),
+        [f"{OF_SHARE} failed\n\n    {DIES}\n\n", "the kernel died"],
+        marks=pytest.mark.thorough,
+    ),
+    pytest.param(
+        *("notebooks/solutions/01-one.md", f"\n{SUM}\n", f"\n{DIVIDES}\n", None),
+        [f"{OF_SUM} failed\n\n    {DIVIDES}\n\n", "ZeroDivisionError: division by zero"],
+        marks=pytest.mark.thorough,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "task", "sentences"), FAULTS)
+def test_a_fault_is_told_and_leaves_the_site(
+    built: TinyBook, name: str, old: str, new: str, task: str | None, sentences: list[str]
+) -> None:
+    before = built.read("build/html/notebooks/02-two.html")
+    with built.edited(name, old, new):
+        code, said = built.doit(*([task] if task else []))
+    assert code != 0
+    assert [sentence for sentence in sentences if sentence not in said] == []
+    assert "Traceback" not in said
+    assert built.read("build/html/notebooks/02-two.html") == before
+
+
+@pytest.mark.thorough
+def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
+    assert built.doit("nbval")[0] == 0
+    course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
+    shutil.copytree(built.root / "build", course.root / "build", symlinks=True)
+    course.tool("tools.finishing.site", "cpu")
+    page = course.read("build/html/notebooks/01-one.html")
+    button = "https://colab.research.google.com/github/someone/course/blob/main/notebooks/01-one"
+    assert f'href="{button}.ipynb"' in page
+    sitemap = course.read("build/html/sitemap.xml")
+    assert "https://someone.github.io/course/notebooks/01-one.html" in sitemap
+    picture = "https://someone.github.io/course/_static/card.png"
+    assert f'<meta property="og:image" content="{picture}" />' in page
+    assert 'href="https://github.com/someone/course/releases.atom"' in page
+    page = built.read("build/html/notebooks/01-one.html")
+    assert "og:image" not in page
+    assert "atom" not in page
+
+
+PARAMETERS = "notebooks/parameters/cpu.yml"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sentence"),
+    [
+        (PARAMETERS, "{a: 1}", "{a: 1", f"{PARAMETERS}:2: this is no YAML: "),
+        (PARAMETERS, "01-one: {a: 1}", "- 01-one", f"{PARAMETERS}: `name: value` is expected"),
+        (PARAMETERS, "{a: 1}", "1", f"{PARAMETERS}: 01-one needs names and values"),
+        (PARAMETERS, "01-one", "one", f"{PARAMETERS}: no chapter one; there is 01-one, 02-two"),
+        (PARAMETERS, "{a: 1}", "{a: many}", f"{PARAMETERS}: a of 01-one is 'many', no int"),
+        ("_toc.yml", "Appendix", "[", "_toc.yml:12: this is no YAML: "),
+        (
+            "_toc.yml",
+            "    chapters:\n      - file: notebooks/solutions/01-one\n",
+            "",
+            "_toc.yml: part 'Solutions' has no chapters",
+        ),
+        ("_toc.yml", "02-two", "03-three", "notebooks/03-three.md does not exist: write it"),
+        ("_config.yml", "title:", "title: [", "_config.yml:"),
+        ("_config.yml", "https://github.com/OWNER/REPOSITORY", "someone", "'someone': write "),
+    ],
+)
+def test_a_bad_setting_is_told_in_a_sentence(
+    built: TinyBook, name: str, old: str, new: str, sentence: str
+) -> None:
+    with built.edited(name, old, new):
+        code, said = built.doit(RUN_ONE)
+    assert code != 0
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+# Runs a command where there is no network, but a way to itself.
+ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--unshare-net")
+
+
+def works(program: str, *options: str) -> bool:
+    return (
+        shutil.which(program) is not None
+        and subprocess.run([program, *options, "true"], capture_output=True).returncode == 0
+    )
+
+
+@pytest.fixture(scope="module")
+def built_anew(built: TinyBook, tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    """The same sources, built elsewhere from the beginning, without a network where that can be."""
+    copied = copy.copy(built)
+    assert built.doit()[0] == 0
+    copied.root = tmp_path_factory.mktemp("again") / "elsewhere"
+    shutil.copytree(built.root, copied.root, ignore=shutil.ignore_patterns("build"))
+    steps = copied.steps(within=ALONE if works(*ALONE) else ())
+    assert {"notebooks", RUN_TWO, "site"} <= steps
+    return copied
+
+
+def files_of_site(book: TinyBook) -> dict[str, bytes]:
+    folder = book.root / "build/html"
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.thorough
+def test_two_builds_are_the_same_bytes(built: TinyBook, built_anew: TinyBook) -> None:
+    first, second = files_of_site(built), files_of_site(built_anew)
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not works(*ALONE), reason="no bubblewrap on this machine")
+def test_without_any_network_the_book_is_built(built_anew: TinyBook) -> None:
+    """From the first step to the last, by a fixture that is alone wherever that can be."""
+    assert "0.667" in built_anew.read("build/html/notebooks/02-two.html")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/Someone/course",
+        "https://github.com/Someone/course/",
+        "https://github.com/Someone/course.git",
+        "http://www.github.com/Someone/course",
+        "git@github.com:Someone/course.git",
+        "ssh://git@github.com/Someone/course.git",
+    ],
+)
+def test_an_address_may_be_written_as_git_or_a_browser_gives_it(tmp_path: Path, url: str) -> None:
+    book = Book(write_tiny_book(tmp_path, url=url))
+    assert book.repository == "https://github.com/Someone/course"
+    assert book.website == "https://someone.github.io/course/"
+    assert site_config(book)["repository"]["url"] == book.repository
+
+
+@pytest.mark.parametrize(
+    "url", ["https://github.com/someone", "someone/course", "https://gitlab.com/someone/course"]
+)
+def test_an_address_that_is_no_repository_is_an_error(tmp_path: Path, url: str) -> None:
+    book = Book(write_tiny_book(tmp_path, url=url))
+    with pytest.raises(MystError, match="repository url"):
+        _ = book.repository

@@ -1,0 +1,81 @@
+"""A release is of one version: the tag's, the module's, the changelog's and the citation's."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import calib_audit
+import calib_records
+from calib_utils import __version__
+from tools.sources.release_notes import notes
+
+ROOT = Path(__file__).parents[2]
+CHANGELOG = "# Changed\n\n## 0.2.0\n\nMore.\n\n- One.\n\n## 0.1.0\n\nThe first.\n"
+
+
+def test_the_notes_are_the_part_on_that_version() -> None:
+    assert notes("v0.2.0", CHANGELOG, "0.2.0") == "More.\n\n- One."
+    assert notes("v0.1.0", CHANGELOG, "0.1.0") == "The first."
+
+
+@pytest.mark.parametrize(
+    ("tag", "version", "message"),
+    [
+        ("v0.1.1", "0.1.0", "the tag is v0.1.1, but calib_utils is version 0.1.0"),
+        ("0.1.0", "0.1.0", "tag v0.1.0"),
+        ("v0.3.0", "0.3.0", "says nothing about 0.3.0"),
+        ("v0.1", "0.1", "says nothing about 0.1:"),
+    ],
+)
+def test_a_release_that_does_not_fit_is_refused(tag: str, version: str, message: str) -> None:
+    with pytest.raises(SystemExit, match=message):
+        notes(tag, CHANGELOG, version)
+
+
+def test_every_place_says_the_same_version() -> None:
+    assert notes(f"v{__version__}", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == calib_records.__version__ == __version__
+    assert calib_audit.__version__ == __version__
+    project = tomllib.loads((ROOT / "calib_audit/pyproject.toml").read_text("utf-8"))["project"]
+    assert f"calibration-course=={__version__}" in project["dependencies"]
+
+
+@pytest.mark.parametrize("name", ["book", "colab", "links", "newest", "release", "test"])
+def test_a_workflow_names_modules_that_exist(name: str) -> None:
+    text = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
+    jobs = yaml.safe_load(text)["jobs"].values()
+    # A job has steps, or is another workflow that is there.
+    steps = [step for job in jobs for step in job.get("steps", [job])]
+    assert all("uses" in step or "run" in step for step in steps)
+    called = [step["uses"] for step in steps if step.get("uses", "").startswith("./")]
+    assert all((ROOT / name).exists() for name in called)
+    for module in ["tools.running.try_colab", "tools.sources.release_notes"]:
+        if module in text:
+            assert (ROOT / f"{module.replace('.', '/')}.py").exists()
+
+
+@pytest.mark.parametrize("name", ["colab", "links", "newest"])
+def test_what_others_change_is_tried_weekly_and_no_release_waits_for_it(name: str) -> None:
+    """One issue says which job failed, also if that is the first one."""
+    workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text("utf-8"))
+    [when] = workflow[True]["schedule"]  # "on" is True in YAML
+    minute, hour, *_, weekday = when["cron"].split()
+    assert minute.isdigit()
+    assert hour.isdigit()
+    assert weekday.isdigit()
+    *tried, (_, report) = workflow["jobs"].items()
+    needed = report["needs"] if isinstance(report["needs"], list) else [report["needs"]]
+    assert report["if"] == "failure()"
+    assert needed == [job for job, _ in tried]
+    assert report["permissions"]["issues"] == "write"
+    assert "./.github/actions/report" in [step.get("uses") for step in report["steps"]]
+    # A job's own container is pulled before a step can free the space that it needs.
+    assert not any("container" in job for _, job in tried)
+    for publishing in ("book", "release", "test"):
+        text = (ROOT / f".github/workflows/{publishing}.yml").read_text("utf-8")
+        assert f"workflows/{name}.yml" not in text
