@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
 PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
-CODE := assignments benchmarks book calib_audit calib_utils classroom tests tools
+CODE := benchmarks book calib_audit calib_utils classroom tests tools
 UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
 # What needs the module only, without PyTorch.
 MODULE_TESTS := $(addprefix tests/,predictions metrics recalibration decisions comparing plots records)
@@ -41,11 +41,12 @@ pdf: book ## Print the whole book into build/book.pdf
 	@$(BIN)/python -m tools.finishing.pdf build/book.pdf
 
 # The sdist has the records as well, since it has all that is committed.
-dist: $(INSTALLED) ## Make the wheels of the module, the report and the records, and the sdist, in build/dist
-	rm -rf build/calib_audit build/calib_records
+dist: $(INSTALLED) ## Make the wheels of the module, the report, the records and the classroom, and the sdist, in build/dist
+	rm -rf build/calib_audit build/calib_records build/classroom
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_audit
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_records
+	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel classroom
 
 # The site is tested once it is built.
 test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the stress tests too)
@@ -109,8 +110,9 @@ format: $(INSTALLED) ## Format all code, that of the chapters too, and correct w
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-emit-index-url --no-header --no-emit-package calibration-course \
-	  pyproject.toml calib_audit/pyproject.toml \
-	  --extra classroom --extra plots --extra training --group book --group test --output-file requirements.lock
+	  --no-emit-package calibration-course-records \
+	  pyproject.toml calib_audit/pyproject.toml classroom/pyproject.toml \
+	  --extra plots --extra training --group book --group test --output-file requirements.lock
 
 clean: ## Remove all that was built, but not the environment
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -124,7 +126,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	  -e . -e ./calib_audit -e ./calib_records
+	  -e . -e ./calib_audit -e ./calib_records -e ./classroom
 	@# Its font list, else a first chapter would wait for it and say so.
 	MPLCONFIGDIR=$(VENV)/share/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'
 	touch $@

@@ -26,9 +26,9 @@ from scipy.stats import norm
 
 from benchmarks.coverage import BINS, LEVEL, chances_right, confidences_of_record
 from benchmarks.measured import coverages, facts, store
+from calib_utils.comparing import paired_difference
 from calib_utils.metrics import calibration_error_interval, calibration_test, cox_line
 from calib_utils.records import load_outcomes
-from calib_utils.report import paired_difference
 
 ERRORS, SETS, DRAWS, SEED = (0.0, 0.02, 0.07), 200, 500, 0
 # Blocks, samples in each on average, share in common, one confidence, deviation of log sizes; in

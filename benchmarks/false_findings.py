@@ -25,9 +25,9 @@ import numpy as np
 from scipy.stats import norm, t, ttest_rel
 
 from benchmarks.measured import facts, store
+from calib_utils.comparing import RunDifference, compare
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import ExperimentRecord
-from calib_utils.report import RunDifference, compare
 
 SEEDS, SPREADS, ALIKE, METRICS = (2, 3, 5), (0.0, 0.02, 0.06), (0.0, 0.9), ("error", "ece")
 WORSE = 0.04  # of the second group, where there is something to find

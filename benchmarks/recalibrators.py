@@ -36,6 +36,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from benchmarks.measured import facts
+from calib_utils.comparing import paired_difference
 from calib_utils.metrics import (
     baseline_calibration_error,
     brier_score,
@@ -59,7 +60,6 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 from calib_utils.records import Recalibrated, list_records, load_record, save_recalibrated
-from calib_utils.report import paired_difference
 
 # Name: (what differs, {network: (name in the file, layers or relative width)}).
 FAMILIES: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {

@@ -20,6 +20,7 @@ from calib_audit.bin_sums import (
 )
 from calib_audit.totals import Totals
 from calib_utils._arrays import effective_size, in_type
+from calib_utils.comparing.pairs import paired_difference
 from calib_utils.metrics import (
     BrierDecomposition,
     CalibrationBaseline,
@@ -39,7 +40,6 @@ from calib_utils.metrics.intervals import (
 )
 from calib_utils.metrics.without_bins import z_of_blocks
 from calib_utils.predictions import as_predictions
-from calib_utils.report.pairs import paired_difference
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 

@@ -17,7 +17,7 @@ from calib_audit.formatting import counted_rows, number, points
 from calib_audit.measures import LEVEL, binnings_of, calibration_line, larger_error
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
-from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference
+from calib_utils.comparing.pairs import Difference, McNemar, mcnemar, paired_difference
 
 __all__ = ["Pair", "pair"]
 

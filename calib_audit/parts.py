@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, stdtr, stdtrit
+from scipy.special import betainc, chdtri, stdtr, stdtrit
 
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
+from calib_utils.comparing.verdicts import holm
 from calib_utils.metrics.intervals import noise_of_means
-from calib_utils.report.verdicts import holm
 
 __all__ = [
     "BEYOND",
@@ -40,6 +40,8 @@ __all__ = [
 WITHIN, BEYOND, UNDECIDED, GROUPS, TIMES = "within", "beyond", "undecided", "groups", "times"
 EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3, GROUPS: 4, TIMES: 5}  # 2 is bad input
 _FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
+_MANY_BLOCKS = 50  # of equal size: with fewer, they do not tell how much their rows are alike
+_UNSURPRISING = 0.05  # the chance of as little noise, beside what is assumed of blocks
 _ALPHA = 0.05  # of all parts of a table, or all spans, together
 _ADDED = 2  # calibrated rows added to the variance of a part, and to each bin of a baseline
 _ACCIDENT = 1e-3  # the chance below which it is no accident that each group has one label
@@ -104,7 +106,7 @@ class Gap(NamedTuple):
         n: rows, or of weighted ones Kish's effective size.
         small: whether there are too few expected positives or negatives for a verdict.
         chance: of small parts in blocks, the probability of as large a gap if the true one is at
-            the limit and all rows of a block are alike; else 1.
+            the limit; else 1.
     """
 
     gap: float
@@ -127,8 +129,8 @@ def judge_parts(
     the number of parts. The probability that any part is wrongly called "beyond" is therefore at
     most 5 %, and so is the probability that any is wrongly called "within". A part with fewer than
     ten expected positives or negatives is undecided. In blocks these are counted as if all rows of
-    a block were alike, which is the worst case; so such a part may still be beyond, if even then
-    its gap is too large for chance.
+    a block were alike, which is the worst case; so such a part may still be beyond, if its gap is
+    too large for chance even then, or for blocks with the noise of these where they are many.
 
     Args:
         parts: by name.
@@ -197,14 +199,40 @@ def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap
     (equal,) = worth(whole[COUNT], np.array([rate]), heaviness(whole)).tolist()
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
-    chance = _chance_of_blocks(equal, rate, gap, limit) if few and in_blocks else 1.0
+    chance = 1.0
+    if few and in_blocks:
+        equal = max(equal, _measured_worth(bins, n, variance))
+        chance = _chance_of_blocks(equal, rate, gap, limit)
     return Gap(gap, variance**0.5, n, few, chance)
 
 
-def _chance_of_blocks(equal: float, rate: float, gap: float, limit: float) -> float:
-    """The two-sided p value of so large a gap of equal blocks whose rows are all alike.
+def _measured_worth(bins: BinSums, n: float, variance: float) -> float:
+    """How many independent rows are worth as much as these blocks, by their measured noise.
 
-    Their number of events is then binomial. It is less variable in any other case.
+    It is the number of rows over the design effect, of which blocks tell little where they are
+    few, or where the rarer outcome is by luck as rare as it is. So there have to be many blocks and
+    more of this outcome than expected, and their noise counts as the largest that is no surprise.
+
+    Args:
+        bins: the sums over blocks.
+        n: how many blocks of equal size they are worth.
+        variance: of the mean gap.
+
+    Source: Kish 1965, "Survey Sampling", section 8.2, for the design effect.
+    """
+    happened = min(max(bins.happened, 0.0), 1.0)
+    more_of_the_rarer = (happened - bins.predicted) * (0.5 - bins.predicted) > 0
+    if n < _MANY_BLOCKS or variance == 0 or not more_of_the_rarer:
+        return 0.0
+    largest = variance * (n - 1) / float(chdtri(n - 1, 1 - _UNSURPRISING))
+    return float(min(happened * (1 - happened) / largest, bins.n))
+
+
+def _chance_of_blocks(equal: float, rate: float, gap: float, limit: float) -> float:
+    """The two-sided p value of so large a gap of as many independent rows.
+
+    Of blocks whose rows are all alike as many as there are blocks. The number of events is then
+    binomial, and less variable in any other case.
     """
     edge, seen = rate + float(np.copysign(limit, gap)), rate + gap
     if gap < 0:

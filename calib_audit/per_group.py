@@ -12,8 +12,8 @@ from calib_audit.bin_sums import BinSums, confidences_of, losses, sums_of_blocks
 from calib_audit.column_types import as_array
 from calib_audit.parts import BEYOND, WITHIN, Part, judge_parts
 from calib_audit.rows import Rows
+from calib_utils.comparing.pairs import paired_difference
 from calib_utils.recalibration import PlattPerGroup
-from calib_utils.report.pairs import paired_difference
 
 __all__ = ["MapsPerGroup", "judge_groups", "try_per_group"]
 

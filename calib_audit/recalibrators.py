@@ -14,6 +14,7 @@ from calib_audit.parts import Part
 from calib_audit.per_group import MapsPerGroup, judge_groups, try_per_group
 from calib_audit.rows import Rows
 from calib_utils._arrays import effective_size, in_type
+from calib_utils.comparing.pairs import Difference, paired_difference
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import (
@@ -28,7 +29,6 @@ from calib_utils.recalibration import (
     TemperatureScaling,
     VectorScaling,
 )
-from calib_utils.report.pairs import Difference, paired_difference
 
 __all__ = ["TriedRecalibrator", "TriedRecalibrators", "recalibrated", "try_recalibrators"]
 

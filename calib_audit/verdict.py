@@ -94,12 +94,15 @@ def judge(
     elif overall == WITHIN and unclear:
         outcome = UNDECIDED
     but = [f"not for {_listed(beyond)}"] if beyond else []
-    but += [_when(times)] if alarms else []
+    but += [f"with {_when(times)}"] if alarms else []
     if not but and unclear and overall == WITHIN:
         but = [f"too few rows to tell for {_listed(unclear)}"]
     sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
     if overall == BEYOND and measures.reversed and not top_label:
         sentence = f"Is this the score of the other class? {sentence}"
+    if overall == BEYOND and alarms:
+        when = _when(times)
+        sentence += f" Over time there {'is' if when.startswith('an ') else 'are'} {when}."
     if top_label and overall != BEYOND:
         sentence += _about_classes(classes)
     if overall != WITHIN and recalibrators is not None:
@@ -153,12 +156,12 @@ def _when(times: Sequence[Span]) -> str:
     first, begin = alarms.index(True), begins(alarms)
     together = " to " in judged[-1].name
     if 2 * sum(alarms[begin:]) > len(alarms) - begin and any(alarms[-2:]) and not together:
-        return f"with alarms since {written(judged[begin].name)}"
+        return f"alarms since {written(judged[begin].name)}"
     if sum(alarms) == 1:
         over = "over" if " to " in judged[first].name else "on"
-        return f"with an alarm {over} {written(judged[first].name)}"
+        return f"an alarm {over} {written(judged[first].name)}"
     return (
-        f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
+        f"alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
         f"{written(judged[first].name)}"
     )
 

@@ -1,9 +1,11 @@
 """Assignments: release them, collect what students hand in, grade it, give it back.
 
-    python -m classroom release measuring --class autumn
+    classroom release measuring --class autumn
 
 `book/teach.md` is the teacher's guide to it.
 """
+
+__version__ = "0.1.0"
 
 
 class ClassroomError(ValueError):

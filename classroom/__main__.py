@@ -1,4 +1,4 @@
-"""The teacher's commands: `python -m classroom release measuring --class autumn`."""
+"""The teacher's commands: `classroom release measuring --class autumn`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path, PurePosixPath
 
 from classroom import ClassroomError
 from classroom.goals import assignment_names, read_goals
-from tools.sources.myst import MystError
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -138,7 +137,7 @@ def give_back(arguments: argparse.Namespace) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m classroom", description=__doc__)
+    parser = argparse.ArgumentParser(prog="classroom", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Command, assignment: bool = True) -> argparse.ArgumentParser:
@@ -205,7 +204,7 @@ def main(words: list[str] | None = None) -> int:
     arguments = parser().parse_args(words)
     try:
         arguments.run(arguments)
-    except (ClassroomError, MystError) as error:
+    except ClassroomError as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:

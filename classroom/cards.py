@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from classroom import ClassroomError
+from classroom.files import write_text
 from classroom.goals import read_goals
 from classroom.grade import sheet_of
 from classroom.known import asked, for_teacher, known
@@ -23,7 +24,6 @@ from classroom.results import facts, results
 from classroom.secret import generator, read_secret
 from classroom.submission import Submission, read_submission
 from classroom.variants import choices, variant_of
-from tools.sources.atomic import write_text
 
 N_QUESTIONS = 5
 N_OF_CODE = 2  # of them about a function that the student wrote

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from classroom.exports import Found, files_of
+from classroom.files import write_bytes
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
 from classroom.notebooks import fingerprint, reference_of, stubs
@@ -29,7 +30,6 @@ from classroom.secret import read_secret
 from classroom.solution import solution, with_answers
 from classroom.submission import NotGraded, Submission, defined, read_submission, submission_of
 from classroom.variants import PUBLISHED, SHEETS, variant_of
-from tools.sources.atomic import write_bytes
 
 HEAD = ("student", "name", "file", "what happened", "when")
 SHEET = re.compile(r"""^sheet = ["'](\w+)["']""", re.MULTILINE)  # in the cell of values

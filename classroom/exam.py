@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assignments.midterm.questions import QUESTIONS
+from classroom.assignments.midterm.questions import QUESTIONS
+from classroom.files import write_text
 from classroom.page import page
 from classroom.secret import generator, read_secret
-from tools.sources.atomic import write_text
 
 EACH = 2  # points: one for the result, one for the reason
 

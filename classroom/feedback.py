@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from classroom.files import write_text
 from classroom.goals import Goals, Question, read_goals
 from classroom.page import page
 from classroom.results import HandGrades, complete_hand, facts, results, total
-from tools.sources.atomic import write_text
 
 MOST_CELLS = 20  # failed cells that a page names
 ENDED = {
@@ -50,7 +50,7 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
     if left:
         changed = sum(given.before is not None for given in hand.values())
         since = f", {changed} of them changed since you read them" if changed else ""
-        command = f"python -m classroom mark {name} --class {folder}"
+        command = f"classroom mark {name} --class {folder}"
         print(f"{left} answers are left to read{since}: {command}")
     return written
 

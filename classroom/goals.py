@@ -12,7 +12,7 @@ from typing import Any
 
 from classroom import ClassroomError
 
-ASSIGNMENTS = Path(__file__).parents[1] / "assignments"
+ASSIGNMENTS = Path(__file__).with_name("assignments")
 KINDS = ("checked", "read")
 
 
@@ -112,7 +112,7 @@ def load(name: str, module: str = "checks") -> ModuleType:
     """A module of ``assignments/NAME``: by default `checks`, and what the secret decides."""
     _table(name)
     path = ASSIGNMENTS / name / f"{module}.py"
-    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{module}", path)
+    spec = importlib.util.spec_from_file_location(f"classroom.assignments.{name}.{module}", path)
     assert spec is not None
     assert spec.loader is not None
     found = importlib.util.module_from_spec(spec)

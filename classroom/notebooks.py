@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 from typing import Any
 
 import jupytext
@@ -16,14 +15,15 @@ from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.secret import generator
 from classroom.solution import with_answers
 from classroom.variants import PLACE, Code, Variant, secret_of, variant_of, words
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import notebook_metadata
-from tools.sources.flatten import Flattener
 
 HELPER = ASSIGNMENTS / "helper.py"
 IMPORT = "from helper import example"  # a cell of its own; students get the helper instead
 FILLED = ("expected_", "given_")  # how the names of values in examples begin
 WIDTH = 70
+METADATA = {
+    "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+    "language_info": {"name": "python"},
+}
 
 
 def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> NotebookNode:
@@ -32,11 +32,10 @@ def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> Note
     values = values_of(goals, variant, sheet)
     given = {"sheet": sheet, **variant}
     expected = load(name).examples(variant)
-    flattener = Flattener(_book(), f"notebooks/{name}")
     cells = []
     for cell in jupytext.reads(source_of(name), fmt="md:myst").cells:
         if cell.cell_type == "markdown":
-            cell.source = flattener.flatten(rendered(cell.source, values))
+            cell.source = rendered(cell.source, values)
         elif cell.source == IMPORT:
             cell.source = HELPER.read_text("utf-8").strip()
             cell.metadata = {"cellView": "form", "jupyter": {"source_hidden": True}}
@@ -55,7 +54,7 @@ def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> Note
     for position, cell in enumerate(cells, start=1):
         cell.id = f"cell-{position:02d}"
     of = {"assignment": name, "release": fingerprint(secret, name, sheet)}
-    return new_notebook(cells=cells, metadata=notebook_metadata() | of)
+    return new_notebook(cells=cells, metadata=METADATA | of)
 
 
 def source_of(name: str) -> str:
@@ -87,12 +86,6 @@ def rendered(text: str, values: dict[str, str]) -> str:
     if unknown := set(PLACE.findall(text)) - values.keys():
         raise ClassroomError(f"no value {', '.join(sorted(unknown))}; there are {list(values)}")
     return PLACE.sub(lambda found: values[found[1]], text)
-
-
-@cache
-def _book() -> Book:
-    """The book, whose chapters the assignments refer to."""
-    return Book(ASSIGNMENTS.parent)
 
 
 def fingerprint(secret: bytes, name: str, sheet: str) -> str:
@@ -167,9 +160,7 @@ def reference_of(name: str) -> str:
     """The code that answers any sheet of an assignment: functions that get the variant."""
     files = [ASSIGNMENTS / "measures.py", ASSIGNMENTS / name / "reference.py"]
     files = [file for file in files if file.exists()]
-    code = [
-        without_imports(file.read_text("utf-8"), ("__future__", "assignments")) for file in files
-    ]
+    code = [without_imports(file.read_text("utf-8"), ("__future__", "classroom")) for file in files]
     return "\n".join(code)
 
 

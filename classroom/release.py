@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 
 from calib_utils.records.npz import write_npz
 from classroom import ClassroomError
+from classroom.files import write_text
 from classroom.goals import ASSIGNMENTS, load, read_goals
 from classroom.known import known
 from classroom.notebooks import (
@@ -28,8 +29,6 @@ from classroom.results import write_csv
 from classroom.secret import make_secret
 from classroom.solution import solution
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
-from tools.sources.atomic import write_text
-from tools.sources.chapter_notebook import write_if_changed
 
 LONG = 20  # characters from which on a line is recognised anywhere in a text
 
@@ -57,8 +56,8 @@ def release(name: str, folder: Path, key: str | None = None) -> Path:
     students, teacher = folder / "released" / name, folder / "teacher" / name
     for sheet, released in sheets.items():
         place, file = students / f"sheet-{sheet}", f"{name}-{sheet}.ipynb"
-        write_if_changed(released, place / file)
-        write_if_changed(notebook(name, secret, sheet, solved=True), teacher / file)
+        write_notebook(released, place / file)
+        write_notebook(notebook(name, secret, sheet, solved=True), teacher / file)
         for data, arrays in data_of(name, secret, sheet).items():
             write_npz(place / data, arrays, {"assignment": name})
     variants = [[sheet, *variant_of(name, secret, sheet).values()] for sheet in SHEETS]
@@ -71,6 +70,13 @@ def release(name: str, folder: Path, key: str | None = None) -> Path:
             values |= load(name).sample(secret_of(secret, PUBLISHED), published)
         write_text(teacher / "sample.md", rendered(sample.read_text("utf-8"), values))
     return students
+
+
+def write_notebook(notebook: NotebookNode, file: Path) -> None:
+    """Write a notebook, unless the file holds it already."""
+    text = nbformat.writes(notebook) + "\n"
+    if not file.exists() or file.read_text("utf-8") != text:
+        write_text(file, text)
 
 
 def data_of(name: str, secret: bytes, sheet: str) -> dict[str, dict[str, Any]]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from classroom import ClassroomError
+from classroom.files import write_text
 from classroom.goals import Goals
-from tools.sources.atomic import write_text
 
 # What Moodle calls the column of points in its grading worksheet, in some languages.
 POINTS = {

@@ -39,7 +39,7 @@ def examples(documented: Any) -> list[doctest.Example]:
 
 def test_the_packages_are_found() -> None:
     names = {package.__name__.partition(".")[2] for package in PACKAGES}
-    assert {"metrics", "plots", "recalibration", "records", "report", "training"} <= names
+    assert {"metrics", "plots", "recalibration", "records", "comparing", "training"} <= names
 
 
 @pytest.mark.parametrize(("package", "documented"), PUBLIC)

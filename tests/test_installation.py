@@ -9,9 +9,14 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
+from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,18 +64,18 @@ def test_two_first_calls_take_turns(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The three distributions, each in a folder of its own, as pip unpacks its wheel."""
+    """The four distributions, each in a folder of its own, as pip unpacks its wheel."""
     folder = tmp_path_factory.mktemp("wheels")
     source = folder / "source"
     litter = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("calib_audit", "calib_records", "calib_utils"):
+    for name in ("calib_audit", "calib_records", "calib_utils", "classroom"):
         shutil.copytree(ROOT / name, source / name, ignore=litter)
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, source)
     build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
     found = {}
     places = {"calib_utils": source}
-    places |= {name: source / name for name in ("calib_audit", "calib_records")}
+    places |= {name: source / name for name in ("calib_audit", "calib_records", "classroom")}
     for name, project in places.items():
         out = folder / f"dist-{name}"
         out.mkdir()
@@ -105,7 +110,7 @@ def test_the_module_is_small_and_all_records_are_in_the_other_wheel(
             path.relative_to(ROOT) for path in (ROOT / "calib_records").rglob(pattern)
         }
     assert len(list(records.rglob("*.npz"))) > 100
-    # What tells pip that they are three: no file is in two.
+    # What tells pip that they are four: no file is in two.
     files = [
         path.relative_to(folder)
         for folder in installed.values()
@@ -122,6 +127,71 @@ def test_the_report_is_a_wheel_with_a_command(installed: dict[str, Path]) -> Non
     assert packed == here - {"README.md", "pyproject.toml"}
     (entry,) = folder.rglob("entry_points.txt")
     assert "calib-audit = calib_audit.__main__:main" in entry.read_text("utf-8")
+
+
+def test_the_classroom_is_a_wheel_with_a_command(installed: dict[str, Path]) -> None:
+    """With the assignments, whose notebooks, data and checks are made where it is installed."""
+    folder = installed["classroom"]
+    packed = {path.relative_to(folder) for path in (folder / "classroom").rglob("*.*")}
+    assert packed == {
+        path.relative_to(ROOT)
+        for path in (ROOT / "classroom").rglob("*.*")
+        if path.suffix not in (".pyc", ".egg-info") and ".egg-info" not in str(path)
+    } - {Path("classroom/README.md"), Path("classroom/pyproject.toml")}
+    (entry,) = folder.rglob("entry_points.txt")
+    assert "classroom = classroom.__main__:main" in entry.read_text("utf-8")
+
+
+def closure(lines: Iterable[str]) -> set[str]:
+    """The packages that pip would install for these requirements, by name."""
+    found: set[str] = set()
+    waiting = [(Requirement(line), "") for line in lines]
+    while waiting:
+        wanted, extra = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        if wanted.marker and not wanted.marker.evaluate({"extra": extra}):
+            continue
+        if name not in found or wanted.extras:
+            found.add(name)
+            needs = [Requirement(line) for line in metadata.requires(name) or []]
+            waiting += [(need, extra) for need in needs for extra in ("", *wanted.extras)]
+    return found
+
+
+def test_a_lecturer_needs_three_wheels_and_no_copy_of_the_repository(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    """With these and what they ask for, all modules are imported and a class is collected."""
+    project = tomllib.loads((ROOT / "classroom/pyproject.toml").read_text("utf-8"))["project"]
+    asked = closure(project["dependencies"])
+    assert not {"torch", "torchvision", "jupyter-book", "papermill", "playwright"} & asked
+    ours = {"calib_records", "calib_utils", "classroom"}
+    others = {
+        name
+        for name, packages in metadata.packages_distributions().items()
+        if not asked & {canonicalize_name(package) for package in packages} and name not in ours
+    }
+    program = f"""
+import importlib, pkgutil, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {others}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+import classroom.variants
+classroom.variants.SHEETS = ("1", "2")  # two are as good as ten
+for module in pkgutil.iter_modules(classroom.__path__):
+    if module.name != "inside":  # which is the sandbox's
+        importlib.import_module(f"classroom.{{module.name}}")
+from classroom.__main__ import main
+for name in ("measuring", "diagnosing"):
+    assert main(["release", name]) == 0
+assert main(["exam"]) == main(["rehearse", "measuring"]) == 0
+assert main(["collect", "measuring", "class/rehearsal/moodle.zip"]) == 0
+"""
+    wheels = [installed[name] for name in ("calib_utils", "calib_records", "classroom")]
+    assert "2 of 3 files taken" in without_this_copy(program, tmp_path, *wheels)
+    assert (tmp_path / "class/released/diagnosing/sheet-1/networks-1.npz").exists()
 
 
 def test_the_readme_says_how_large_both_are(installed: dict[str, Path]) -> None:

@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "calib_utils"
 WITHOUT_TORCH = [
     *("metrics", "records", "recalibration", "decisions"),
-    *("plots", "report", "experiments"),
+    *("plots", "comparing", "experiments"),
 ]
 
 

@@ -267,8 +267,8 @@ FILES = {
         "import benchmarks.tables", "benchmarks/results/some.json"
     ),
     # One that reads what is neither code nor beside it.
-    "assignments/one/goals.toml": "minutes = 90",
-    "book/tables/goals.py": COPIES.format("", "assignments/one/goals.toml"),
+    "classroom/assignments/one/goals.toml": "minutes = 90",
+    "book/tables/goals.py": COPIES.format("", "classroom/assignments/one/goals.toml"),
 }
 GROUPS = {"papermill", "nbval", "parts"}
 

@@ -94,7 +94,9 @@
       // introduces it, which of a plural is the first; names of the module only if asked as code.
       const isNamed = section.cores.includes(core(whole));
       const isWord = isHangul(whole) || section.inTitle.split(" · ").includes(whole);
-      const exact = !isNamed ? 0 : section.isTerm ? (isWord && !isAsked ? 3 : 1) : 2 * (section.rank === 3 || /[_.]/.test(whole));
+      const isTold = isAsked && section.isWhole && section.inTitle.startsWith(`${whole} `);
+      const exact = isTold ? 2 : !isNamed ? 0 : section.isTerm ? (isWord && !isAsked ? 3 : 1)
+        : 2 * (section.rank === 3 || /[_.]/.test(whole));
       const isPhrase = words.length > 1 && section.inTitle.includes(whole);
       const score = (3 * titles) / words.length + section.rank + 2 * isPhrase;
       found.push({ section, times, score, exact, held: held / words.length });
@@ -108,8 +110,10 @@
     const telling = all.filter((word) => !STOP.has(word)), words = isName || !telling.length ? all : telling;
     const found = new Map(), patterns = [];
     const ask = (others, least) => {
-      const next = search(others, all[0] === "what" && all.length > 1, least);
-      next.found.forEach((one) => found.has(one.section) || found.set(one.section, one));
+      const isAsked = all[0] === "what" && all.length > 1, next = search(others, isAsked, least);
+      next.found.forEach((one) => {
+        if (!found.has(one.section) || (isAsked && one.exact)) found.set(one.section, one);
+      });
       patterns.push(...next.patterns);
     };
     const sorted = () => [...found.values()].sort(best);

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from calib_utils.report import table
+from calib_utils.comparing import table
 from classroom.goals import assignment_names
 from tools.sources.atomic import write_text
 

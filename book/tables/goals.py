@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from calib_utils.report import table
+from calib_utils.comparing import table
 from classroom.goals import Goals, assignment_names, read_goals
 from tools.sources.atomic import write_text
 

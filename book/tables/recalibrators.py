@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
+from calib_utils.comparing import Difference, Markdown, holm, signed, table
 from calib_utils.records import Recalibrated, load_recalibrated
-from calib_utils.report import Difference, Markdown, holm, signed, table
 from tools.sources.atomic import write_text
 
 REFERENCE = "temperature"

@@ -26,7 +26,7 @@ class RiskCoverage(NamedTuple):
         area: the mean risk over all numbers of accepted samples, from 1 to N; 0 to 1.
         parts: (N,), the contribution of each sample to the area, which is their mean. To test
             whether the areas of two models differ on the same samples, give the parts of both to
-            `calib_utils.report.paired_difference`.
+            `calib_utils.comparing.paired_difference`.
 
     Example:
         >>> curve = risk_coverage([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1])

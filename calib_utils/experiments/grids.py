@@ -139,14 +139,14 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
 
 
 class Comparison(NamedTuple):
-    """A comparison in a grid, in the form that `calib_utils.report.judge` takes.
+    """A comparison in a grid, in the form that `calib_utils.comparing.judge` takes.
 
     Attributes:
         grid: its name.
         first: a value of the factor; or, in a grid that compares forecasts of its networks, such as
             an average or the predictions at one epoch, the name of such a forecast.
         second: a different one.
-        metric: such as "error" or "ece", see `calib_utils.report.compare`.
+        metric: such as "error" or "ece", see `calib_utils.comparing.compare`.
         expected: the claim about the metric at the second one: "higher" or "lower".
 
     Example:

@@ -28,7 +28,7 @@ _SIGNS = {"lower": "<", "higher": ">"}
 
 @runtime_checkable
 class _Verdict(Protocol):
-    """The type of `calib_utils.report.Verdict`, which the plots cannot import."""
+    """The type of `calib_utils.comparing.Verdict`, which the plots cannot import."""
 
     @property
     def change(self) -> str: ...
@@ -50,7 +50,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     the same; the verdict is written next to it.
 
     Args:
-        verdicts: from `calib_utils.report.judge`. Metrics that are not percentages, such as the
+        verdicts: from `calib_utils.comparing.judge`. Metrics that are not percentages, such as the
             NLL, are left out.
 
     Returns:
@@ -61,7 +61,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> from calib_utils.report import judge
+        >>> from calib_utils.comparing import judge
         >>> claims = [("width", 12, 48, "error", "lower"), ("width", 12, 48, "ece", "higher")]
         >>> axes = verdict_plot(judge(load_grid("width", "core"), claims))
         >>> [ax.get_title() for ax in axes.values()]

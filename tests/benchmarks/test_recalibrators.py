@@ -14,9 +14,9 @@ from scipy.stats import ttest_rel
 
 from benchmarks import recalibrators
 from book.tables.recalibrators import mean_differences, mean_ranks, networks_table, verdict
+from calib_utils.comparing import Difference
 from calib_utils.recalibration import OneVersusRest, PlattScaling, TemperatureScaling
 from calib_utils.records import Recalibrated, load_recalibrated, save_recalibrated
-from calib_utils.report import Difference
 
 STORED = [("public", "cifar100"), ("public", "cifar10"), ("course", "cifar100")]
 # Of CIFAR-100, in %, and the temperature of the even images: computed by others, with other code.

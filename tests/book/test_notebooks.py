@@ -221,7 +221,7 @@ def test_names_that_nobody_reads_are_found(code: str, hidden: list[str]) -> None
 
 @pytest.mark.parametrize("page", PAGES)
 def test_claims_take_the_place_of_asserts(page: str) -> None:
-    """An `assert` stops a reader who plays; `claim` of `calib_utils.report` does not."""
+    """An `assert` stops a reader who plays; `claim` of `calib_utils.comparing` does not."""
     asserts = [
         ast.unparse(node)
         for cell in code_cells(page)

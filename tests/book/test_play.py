@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 
-from calib_utils.report import ClaimError
+from calib_utils.comparing import ClaimError
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook
 

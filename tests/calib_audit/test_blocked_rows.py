@@ -19,6 +19,7 @@ from calib_audit.measures import auroc_of
 from calib_audit.parts import gap_of, judge_parts
 from calib_audit.recalibrators import _folds_of
 from calib_audit.rows import Rows
+from calib_utils.comparing.pairs import paired_difference
 from calib_utils.metrics import (
     calibration_error_interval,
     cox_line,
@@ -29,7 +30,6 @@ from calib_utils.metrics import (
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.blocks import block_noise
 from calib_utils.metrics.intervals import root_ends_of_noise
-from calib_utils.report.pairs import paired_difference
 
 
 def of_patients(n: int = 60, visits: int = 12, seed: int = 0, shift: float = 0.0) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from calib_audit import report
 from calib_audit.__main__ import main, parser
 from calib_audit.bin_sums import sums_of_blocks
 from calib_audit.parts import Part, judge_parts, parted_by
+from calib_audit.table_rows import Titled, part_rows
 from calib_utils.records import load_identifier
 
 ROOT = Path(__file__).parents[2]
@@ -42,16 +43,16 @@ def test_large_groups_in_blocks_are_decided(texts: dict[str, np.ndarray]) -> Non
     of_length = {part.name: part for part in found.groups["length"]}
     assert of_length["3-5 words"].n == 13_571
     assert of_length["3-5 words"].gap == pytest.approx(-0.153, abs=5e-4)
-    assert of_length["3-5 words"].outcome == "beyond"
+    assert {part.outcome for part in of_length.values()} == {"beyond"}
     of_language = {part.name: part for part in found.groups["language"]}
     assert of_language["nn"].gap == pytest.approx(-0.837, abs=5e-4)
     assert of_language["nn"].outcome == "beyond"
     undecided = [part for part in of_language.values() if part.small and part.outcome != "beyond"]
     assert undecided
     assert {part.outcome for part in undecided} == {"undecided"}
-    text = found.text()
-    assert text.count("undecided: too few blocks") > 0
-    assert "too few positives or negatives" not in text
+    rows = part_rows(Titled("Languages", undecided, in_blocks=True))
+    assert {row.verdict for row in rows} == {"undecided: too few blocks"}
+    assert "too few positives or negatives" not in found.text()
 
 
 def alike(seed: int, rate: float, off: float, n: int = 40, size: int = 20) -> list[Part]:
@@ -73,6 +74,41 @@ def test_small_groups_in_blocks_are_rarely_called_beyond(rate: float, off: float
     found = [alike(seed, rate, off) for seed in range(400)]
     assert all(part.small for part in found[0])
     assert np.mean([any(part.outcome == "beyond" for part in parts) for parts in found]) <= 0.05
+
+
+def many(rng: np.random.Generator, rate: float, off: float, alike: float) -> list[Part]:
+    """Two groups of 150 unequal blocks: beta-binomial numbers of events, with this correlation."""
+    parts = {}
+    for name in "ab":
+        sizes = np.maximum(1, rng.lognormal(3, 0.6, 150).astype(int))
+        shape = 1 / alike - 1
+        block = np.repeat(np.arange(150), sizes)
+        chance = rng.beta((rate + off) * shape, (1 - rate - off) * shape, 150)[block]
+        score, one = np.full(len(block), rate), np.zeros(len(block), np.intp)
+        parts[name] = sums_of_blocks(score, rng.random(len(block)) < chance, one, 1, block)
+    return judge_parts(parts, 0.02, in_blocks=True)
+
+
+@pytest.mark.parametrize(("rate", "off"), [(0.03, 0.02), (0.96, -0.02)])
+@pytest.mark.parametrize("alike", [0.02, 0.1, 0.4])
+def test_groups_of_many_blocks_are_rarely_called_what_they_are_not(
+    rate: float, off: float, alike: float
+) -> None:
+    """At the tolerance itself, whatever the noise of the blocks, which is measured. CLD3's texts
+    of six and more words were undecided, though it is 7 points too sure of them.
+    """
+    rng = np.random.default_rng(0)
+    found = [many(rng, rate, off, alike) for _ in range(200)]
+    assert np.mean([part.small for parts in found for part in parts]) > 0.9
+    outcomes = [{part.outcome for part in parts} for parts in found]
+    assert np.mean(["beyond" in each for each in outcomes]) <= 0.05
+    assert not any("within" in each for each in outcomes)
+
+
+def test_groups_of_many_blocks_that_are_off_are_called_so() -> None:
+    rng = np.random.default_rng(0)
+    found = [part for _ in range(50) for part in many(rng, 0.04, 0.08, 0.05)]
+    assert np.mean([part.outcome == "beyond" for part in found]) > 0.8
 
 
 def test_small_groups_in_blocks_that_are_far_off_are_called_so() -> None:

@@ -141,6 +141,15 @@ class TestDays:
         assert found.exit_code == 5
         assert "but with an alarm on 5 June 2026: " in found.sentence
 
+    def test_alarms_are_told_also_where_all_rows_are_beyond(self) -> None:
+        data = calibrated(15_000)
+        day = np.repeat(np.datetime64("2026-06-01") + np.arange(10), 1_500)
+        data["label"] = happening(data["score"], np.where(day >= day[9_000], -0.3, 0.0))
+        found = judged(data | {"day": day}, time="day:D").verdict
+        assert found.overall == "beyond"
+        assert "too high by 1" in found.sentence
+        assert " Over time there are alarms since 7 June 2026. " in found.sentence
+
     def test_the_tolerance_is_for_days_too(self) -> None:
         """Two million rows a day, off by a tenth of a point: clear, and of no account."""
         days = days_of([0.2] * 3, [0.2, 0.2, 0.201], 2_000_000)

@@ -13,6 +13,7 @@ from scipy.special import expit
 from calib_audit import Report, compare_reports, report
 from calib_audit.bin_sums import BinSums, tally
 from calib_audit.parts import control, gap_of
+from calib_utils.comparing.pairs import paired_difference
 from calib_utils.metrics import (
     calibration_error_interval,
     cox_line,
@@ -21,7 +22,6 @@ from calib_utils.metrics import (
     spiegelhalter_test,
 )
 from calib_utils.predictions import as_predictions
-from calib_utils.report.pairs import paired_difference
 
 N = 3_000
 RNG = np.random.default_rng(0)

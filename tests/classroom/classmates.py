@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from assignments.lab.reference import report, split
+from classroom.assignments.lab.reference import report, split
 from classroom.goals import load
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 from tests.classroom.answering import (

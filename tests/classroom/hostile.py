@@ -63,7 +63,6 @@ def q2(body: str, said: str, points: dict[str, float] = BUT_Q2) -> Case:
 
 HONEST = {
     "full": Case(answers(), FULL, "6 points so far"),
-    "half": Case(answers(q2=STUBS[1], q3=STUBS[2]), Q1_ONLY, "Not written yet."),
     "part-of-a-question": Case(
         answers(q1=Q1.replace("raise ValueError", "return 0, ")),
         {**FULL, "q1": 1.5},
@@ -71,21 +70,15 @@ HONEST = {
     ),
     "stub": Case(answers(*STUBS, why="*Your answer*"), NONE, "Not written yet."),
     "wrong-value": q2("return np.zeros(n_bins + 1)", "an array, and this is not"),
-    "wrong-types": q2("return {'a', 'b'}", "something other than numbers, texts, lists"),
     "wrong-number-of-arguments": Case(
         answers(q2="def counts(x):\n    return 1"), BUT_Q2, "Your code raised TypeError."
     ),
     "object": q2("return object()", "something other than numbers"),
     "syntax-error": Case(answers(q2="def counts(x, n_bins)\n    return 1"), BUT_Q2, "SyntaxError"),
-    "tabs-and-spaces": Case(
-        answers(q2="def counts(x, n):\n\ta = 1\n        return a"), BUT_Q2, "TabError"
-    ),
-    "bug": q2("total = 0\nreturn x[len(x)]", "Your code raised IndexError."),
     "deleted-cells": Case([code("q1", Q1)], Q1_ONLY, "There is no counts"),
     "deleted-examples": Case([code("q1", Q1), code("q2", Q2), code("q3", Q3)], FULL, "6 points"),
     "duplicated-cell": Case([code("q2", STUBS[1]), *answers(), code("q2", Q2)], FULL, "6 points"),
     "last-definition-wins": Case([*answers(), code("q2", STUBS[1])], BUT_Q2, "Not written yet"),
-    "edited-cells": Case([("text", "?"), *answers(), ("code", "gap = gap")], FULL, "6 points"),
     "lost-metadata": Case(answers(), FULL, "Because.", metadata=False),
     "lost-metadata-syntax-error": Case(
         answers(q2="def counts(x, n_bins):\nreturn 1"),
@@ -101,10 +94,8 @@ HONEST = {
         FULL,
         "ModuleNotFoundError",
     ),
-    "cell-magic": before("%%bash\nrm -rf /", FULL),
     "draws": before("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()", FULL),
     "missing-package": before("import seaborn_x", FULL, "No module named"),
-    "input": before("input('your name')", FULL, "EOFError"),
     "exits": before("exit()", FULL, "SystemExit"),
     "korean": Case(
         [("text", "# 보정"), ("code", "신뢰도 = '믿음'"), *answers(why="왜냐하면")],

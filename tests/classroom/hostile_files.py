@@ -49,46 +49,22 @@ DAMAGED = {
     "all-deleted": Case([("code", "1 + 1")], None, "holds none of the functions"),
     "wrong-notebook": Case([code("q1", "def ece(p, y):\n    return 0")], None, "the right one?"),
     "pdf": Case(b"%PDF-1.7 \xff", None, "is a PDF"),
-    "zip": Case(b"PK\x03\x04 damaged", None, "is a zip file"),
     "half-a-file": Case(b'{"cells": [{"cell_type": "code", "sou', None, "or is damaged"),
     "no-cells": Case(b'{"cells": [1, null, {"source": 3}]}', None, "the right one?"),
     "many-cells": Case([("code", "")] * 2001 + answers(), None, "more than 2000 cells"),
     "deep-file": Case(b"[" * 1_000_000, None, "or is damaged"),
     "problem": Case(b"", None, "It is a Word file", facts=(("problem", "It is a Word file."),)),
-    "old-format": Case(b'{"worksheets": [{"cells": []}], "nbformat": 3}', None, "or is damaged"),
-    "cells-not-a-number": Case(b'{"cells": NaN}', None, "or is damaged"),
-    "cells-of-text": Case(b'{"cells": "a cell"}', None, "or is damaged"),
-    "cells-in-a-dictionary": Case(b'{"cells": {"a": 1}}', None, "or is damaged"),
-    "sources-of-numbers": Case(
-        json.dumps({"cells": [cell("code", [1, 2])]}).encode(), None, "the right one?"
-    ),
     "gigantic-file": Case(b"[" + b" " * 21_000_000 + b"]", None, "larger than 20 MB"),
     "kernel-of-r": Case(
         changed([("code", "gap <- function(c, r) mean(c) - mean(r)")], of_kernel("ir")),
         None,
         "the right one?",
     ),
-    "kernel-of-julia": Case(
-        changed([code("q1", "function gap(c, r)\n  mean(c) - mean(r)\nend")], of_kernel("julia")),
-        None,
-        "the right one?",
-    ),
 }
 STRANGE = {
     "python-in-another-kernel": Case(changed(answers(), of_kernel("ir")), FULL, "6 points so far"),
-    "utf-16": Case(changed(answers(), nothing, "utf-16"), FULL, "6 points so far"),
     "byte-order-mark": Case(changed(answers(), nothing, "utf-8-sig"), FULL, "6 points so far"),
     "gigantic-cell": before(f"x = '{'a' * 4_000_000}'", FULL, "6 points so far"),
-    "many-pictures": Case(
-        changed(
-            answers(),
-            lambda found: found["cells"].insert(
-                -1, cell("code", "1", outputs=[{"data": {"image/png": PNG}}] * 20)
-            ),
-        ),
-        FULL,
-        "6 points so far",
-    ),
     # One picture, asked for twenty thousand times: eleven gigabytes of text.
     "attachment-bomb": Case(
         changed(
@@ -128,16 +104,9 @@ STRANGE = {
     ),
     **{
         f"formula-as-name-{number}": Case(answers(), FULL, "6 points", facts=(("name", name),))
-        for number, name in enumerate(
-            ["=HYPERLINK(1)", "\uff1d1+1", "a;=1", "@SUM(A1)", "-1+1", "\t=1", "a\r\n+1"]
-        )
+        for number, name in enumerate(["=HYPERLINK(1)", "\uff1d1+1", "a\r\n+1"])
     },
-    "formula-flood": with_answer(" ".join(f"$x_{{{k}}}$" for k in range(2200))),
     "formula-bomb": with_answer("$" + "\\sqrt{" * 60 + "x" + "}" * 60 + "$"),
     "table-bomb": with_answer("|a" * 3000 + "|\n" + "|-" * 3000 + "|\n" + "a\n" * 3900),
-    "bracket-bomb": with_answer("![" * 9000),
-    "emphasis-bomb": with_answer("*a **b " * 2500),
-    "link-bomb": with_answer("[a](" * 4000 + "b"),
     "backtick-bomb": with_answer("".join("`" * k + "x" for k in range(190))),
-    "reference-bomb": with_answer("[a]: b\n" * 1000 + "[a]" * 4000),
 }

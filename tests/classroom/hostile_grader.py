@@ -75,23 +75,12 @@ def gap(*arguments):
     raise ValueError
 counts = stored = gap
 """
-PATCH_JSON = """
-import json
-yes = lambda *a, **k: True
-json.dumps = lambda *a, **k: '{"value": 1, "share": 1.0, "points": 6}'
-json.loads = yes
-json.JSONEncoder.default = json.JSONEncoder.encode = lambda self, o: "true"
-"""
 BUILTINS = """
 import builtins
 yes = lambda *a, **k: True
 for name in ("isinstance", "all", "any", "len", "abs", "float", "repr", "callable", "max", "min"):
     setattr(builtins, name, yes)
 builtins.AssertionError = builtins.NotImplementedError = builtins.ValueError = Warning
-"""
-HISTORY = """
-shell = get_ipython()
-tests = [cell for cell in In if "assert" in cell]
 """
 TRANSFORMER = """
 import ast, builtins
@@ -101,11 +90,6 @@ class Drop(ast.NodeTransformer):
 builtins.compile = lambda *a, **k: Drop().visit(ast.parse("0"))
 builtins.exec = lambda *a, **k: None
 get_ipython().ast_transformers.append(Drop())
-"""
-CLEANUP = """
-ip = get_ipython()
-ip.input_transformers_cleanup.append(lambda lines: ["passed = True"])
-ip.kernel.session.send(ip.kernel.iopub_socket, "execute_reply", {"status": "ok"})
 """
 FLOOD = """
 import os
@@ -118,15 +102,6 @@ while True:
             pass
 """
 
-FORGE_IN_A_THREAD = (
-    FORGE.removesuffix("forge()\n")
-    + """
-def go_on():
-    while True:
-        forge()
-threading.Thread(target=go_on, daemon=True).start()
-"""
-)
 # Two processes answer, since neither finds out that it is the child.
 TWINS = """
 import os
@@ -198,13 +173,6 @@ def gap(*arguments):
     while True:
         pass
 """
-OWN_VALUE_ERROR = """
-class ValueError(Exception):
-    pass
-def gap(*arguments):
-    raise ValueError
-counts = stored = gap
-"""
 ENDLESS = """
 import itertools
 class Pairs(dict):
@@ -222,12 +190,6 @@ class Array(np.ndarray):
     shape = property(lambda self: (4,))
     def tolist(self): return [0] * 10**7
 gap = counts = stored = lambda *a: np.zeros(10**6).view(Array)
-"""
-LYING_NUMBER = """
-class Number(int):
-    def bit_length(self): return 1
-    def __int__(self): return 10**10000
-gap = counts = stored = lambda *a: Number(3)
 """
 RAISES_AT_EVERYTHING = """
 class Bomb:
@@ -254,15 +216,11 @@ ON_THE_GRADER = {
     "forged-with-id": attack(FORGE_WITH_ID, "True or False, and this is not right"),
     "flood": attack(FLOOD, "answered more than can be read"),
     "patched-numpy": after(PATCH, "something other than numbers"),
-    "patched-json": attack(PATCH_JSON, "wrote into the pipe of the grader"),
     "patched-builtins": attack(BUILTINS, "ended the whole process"),
-    "history": attack(HISTORY, "NameError"),
     "transformer": attack(TRANSFORMER, "There is no gap"),
-    "cleanup": attack(CLEANUP, "NameError"),
     "leak": Case(
         answers(q2="def counts(x, n):" + LEAK.replace("\n", "\n    ")), BUT_Q2, "Exception"
     ),
-    "forged-in-a-thread": attack(FORGE_IN_A_THREAD, "wrote into the pipe of the grader"),
     "twins": attack(TWINS, "0 points so far"),
     "impostor": attack(IMPOSTOR, "True or False, and this is not right"),
     "frames": after(FRAMES, "not right"),
@@ -271,20 +229,14 @@ ON_THE_GRADER = {
     "own-encoder": after(OWN_ENCODER, "a dictionary, and this is not right"),
     "no-clock": after(NO_CLOCK, "more than 2 seconds"),
     "always-raises": after(RAISES, "this same answer every time"),
-    "own-value-error": after(OWN_VALUE_ERROR, "Your code raised Exception"),
     "endless": after(ENDLESS, "returned more than can be read"),
     "lying-array": after(LYING_ARRAY, "returned more than can be read"),
-    "lying-number": after(LYING_NUMBER, "something other than numbers"),
     "raises-at-everything": after(RAISES_AT_EVERYTHING, "something other than numbers"),
     "answer-in-text": after(ANSWER_IN_TEXT, "a text, and this is not right"),
     "false-array": after(FALSE_ARRAY, "something other than numbers"),
     "a-value": after("gap = counts = stored = 0.5", "a number, and this is not right"),
-    "echo": always("a[0]", "and this is not right"),
-    "generator": always("(yield)", "something other than numbers"),
-    "module": always("np", "something other than numbers"),
     "dates": always("np.array(['2020-01-01'], 'M8[D]')", "something other than numbers"),
     **{
-        f"always-{number}": always(value, "not right")
-        for number, value in enumerate(("None", "0", "float('nan')", "[]", "{}", "True", "a"))
+        f"always-{number}": always(value, "not right") for number, value in enumerate(("None", "a"))
     },
 }

@@ -81,22 +81,7 @@ ON_THE_LAB = {
         WRONG,
     ),
     "labels-from-memory": trains(LOOK_FOR_LABELS, WRONG),
-    "no-logits": trains("return np.zeros((len(new_images), 10))", WRONG),
-    "not-a-number": trains("return np.full((len(new_images), 10), np.nan)", WRONG),
-    "infinite": trains("return np.inf * np.random.randn(len(new_images), 10)", WRONG),
     "another-shape": trains("return np.random.randn(10, len(new_images))", WRONG),
-    "huge": trains("return np.zeros((len(new_images), 10**4))", "returned more than can be read"),
-    "object": trains("return object()", "something other than numbers"),
-    "memory": trains("return [0] * 10**10", "MemoryError"),
-    "recursion": trains("return train_and_predict(*given)", "Recursion"),
-    "exits": trains("import os\nos._exit(0)", "ended the whole process"),
-    "endless": trains("while True:\n    pass", "of processor time"),
-    "fork-bomb": trains("import os\nwhile True:\n    os.fork()", "BlockingIOError"),
-    "forges": trains(
-        "import os\nfor fd in range(3, 9):\n    try:\n        os.write(fd, b'[13]\\n')\n"
-        "    except OSError:\n        pass\nreturn None",
-        "wrote into the pipe of the grader",
-    ),
     "search": LabCase({"first": SEARCH}, "only the digits"),
     "record-of-the-labels": records(
         'found["validation_logits"], found["test_logits"] = '
@@ -107,22 +92,12 @@ ON_THE_LAB = {
         'found |= {"seed": "1", "validation_logits": [], "test_logits": {}}',
         "a dictionary, and this is not right",
     ),
-    "record-that-is-huge": LabCase(
-        {"q3": 'def record():\n    return {"seed": 1, "split": [np.zeros(10**6)] * 3}\n'},
-        "returned more than can be read",
-    ),
-    "split-of-ranges": LabCase(
-        {"q1": "def split(*given):\n    return [range(9), range(10**12), range(-9, 9)]\n"},
-        "something other than numbers",
-    ),
     "split-that-is-not-one": LabCase(
         {"q1": "def split(*given):\n    return [np.zeros(500, int), np.arange(997), [0]]\n"},
         "a list, and this is not right",
     ),
-    "report-of-zeros": reports(f"dict.fromkeys([{SIX}], 0.0)", "a dictionary, and this is not"),
     "report-of-nothing": reports(
         f"dict.fromkeys([{SIX}], float('nan')) | {{'temperature': 5e-324}}",
         "a dictionary, and this is not right",
     ),
-    "report-of-lists": reports(f"dict.fromkeys([{SIX}], [[1], [1, 2]])", "and this is not right"),
 }

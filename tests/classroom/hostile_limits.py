@@ -26,32 +26,22 @@ CRASHES = {
     "endless-function": q2("while True:\n    pass", "more than 2 seconds"),
     "endless-recursion": q2("return counts(x, n_bins)", "RecursionError"),
     "memory": q2("return len([0] * 10**9)", "MemoryError"),
-    "memory-in-pieces": before(
-        "hoard = []\nwhile True:\n    hoard.append(b'x' * 10**7)", FULL, "MemoryError"
-    ),
     "deep": q2(
         "deep = []\nfor _ in range(10**5):\n    deep = [deep]\nreturn deep", "nested too deeply"
     ),
-    "cyclic": q2("loop = []\nloop.append(loop)\nreturn loop", "nested too deeply"),
     "huge": q2("return np.zeros(10**6)", "more than can be read"),
-    "huge-text": q2("return 'x' * 10**8", "more than can be read"),
-    "huge-number": q2("return 10 ** 10**6", "more than can be read"),
-    "nan": q2("return float('nan')", "returned a number, and this is not right"),
     "not-finite": q2("return [float('inf'), -float('inf'), np.nan, 1e999]", "a list, and this"),
     "prints": before("for _ in range(10):\n    print('x' * 10**6)", FULL),
-    "prints-errors": before("import sys\nsys.stderr.write('x' * 10**7)", FULL),
     "long-message": before("raise ValueError('y' * 10**7)", FULL, "yyy"),
     "closes-everything": before(
         "import os\nos.closerange(0, 100)", FULL, "ended the whole process"
     ),
-    "abort": q2("import os\nos.abort()", "ended the whole process"),
     "kills-itself": Case(
         answers(q2="def counts(x, n):\n    import os\n    os.kill(os.getpid(), 9)"),
         None,
         "or it killed itself",
     ),
     "system-exit": q2("raise SystemExit", "Your code raised SystemExit"),
-    "keyboard-interrupt": q2("raise KeyboardInterrupt", "Your code raised KeyboardInterrupt"),
     "stack-overflow": q2(
         """
 import sys
@@ -69,16 +59,10 @@ return repr(deep)
         "more than 2 seconds",
     ),
     "stops-itself": waits("import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)"),
-    "sleeps": waits("import time\ntime.sleep(10**6)"),
-    "waits-for-a-lock": waits(
-        "import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()"
-    ),
-    "reads-the-requests": waits("import os\nfor fd in range(3, 10):\n    os.read(fd, 1)"),
     "ignores-its-clock": waits(
         "import signal\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True:\n    pass"
     ),
     "virtual-memory": before("import mmap\nmmap.mmap(-1, 10**13)", FULL, "OSError"),
-    "large-file": before("open('/tmp/x', 'wb').truncate(10**12)", FULL, "OSError"),
     "shared-memory": before(
         """
 import mmap, os
@@ -98,20 +82,12 @@ for part in range(4):
         "[open('/dev/null') for _ in range(10**6)]", FULL, "Too many open files"
     ),
     "deep-source": before(f"x = {'(' * 5000}1{')' * 5000}", FULL, "SyntaxError"),
-    "deep-attributes": before(f"x = 1{'.real' * 100_000}", FULL, "Error"),
     "slow-pattern": before("import re\nre.match('(a+)+$', 'a' * 40 + 'b')", FULL, "2 seconds"),
-    "slow-import": before(
-        "import sys\nsys.path.insert(0, '.')\n"
-        "open('scipy.py', 'w').write('while True: pass')\nimport scipy",
-        FULL,
-        "more than 2 seconds",
-    ),
     "threads-left": before(
         "import threading\ndef spin():\n    while True: pass\n"
         "for _ in range(3):\n    threading.Thread(target=spin, daemon=True).start()",
         FULL,
     ),
-    "at-exit": before("import atexit, os\natexit.register(os.write, 4, b'{}')", FULL),
     "own-limits": Case(
         [
             ("code", "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28))"),

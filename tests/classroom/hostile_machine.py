@@ -127,11 +127,6 @@ import os
 while True:
     os.fork()
 """
-THREADS = """
-import threading, time
-while True:
-    threading.Thread(target=time.sleep, args=(60,)).start()
-"""
 FORKED_MEMORY = """
 import os, time
 for _ in range(6):
@@ -244,7 +239,6 @@ def on_the_machine(folder: str, port: int, secret: str, python: str) -> dict[str
         "privilege": attack(PRIVILEGE.format(**known), "still nobody"),
         "child": attack(CHILD),
         "fork-bomb": attack(FORK_BOMB, "BlockingIOError"),
-        "threads": attack(THREADS, "RuntimeError"),
         "file-bomb": attack(FILE_BOMB, "No space left"),
         "tracer": attack(TRACER, "nobody to trace"),
         "descriptors": attack(DESCRIPTORS, "pipes alone"),

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from assignments.measures import binned_error
-from assignments.recalibrating.reference import constant_confidence, fit_temperatures
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.recalibration import TemperatureScaling
+from classroom.assignments.measures import binned_error
+from classroom.assignments.recalibrating.reference import constant_confidence, fit_temperatures
 from classroom.goals import load, read_goals
 from classroom.judge import worth
 from classroom.notebooks import notebook
@@ -156,7 +156,7 @@ def of_question(name: str, question: str, sheet: str = PUBLISHED) -> list[Any]:
 @pytest.mark.parametrize("gap", ["excess", "shortfall", "ratio", "standardised", "relative"])
 def test_a_gap_the_other_way_round_earns_the_same_on_each_sheet(gap: str) -> None:
     """And the hint names the cause."""
-    from assignments.measuring.reference import signed_gap
+    from classroom.assignments.measuring.reference import signed_gap
 
     variant = {**variant_of("measuring", SECRET, "0"), "gap": gap}
     checks = load("measuring").checks(secret_of(SECRET, "0"), variant)
@@ -176,7 +176,7 @@ def test_a_gap_the_other_way_round_earns_the_same_on_each_sheet(gap: str) -> Non
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_probabilities_of_single_precision_cost_nothing(sheet: str) -> None:
     """A student whose probabilities are float32, in the question that builds on them."""
-    from assignments.diagnosing.reference import probabilities
+    from classroom.assignments.diagnosing.reference import probabilities
 
     variant = variant_of("diagnosing", SECRET, sheet)
 
@@ -198,7 +198,7 @@ def test_probabilities_of_single_precision_cost_nothing(sheet: str) -> None:
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_measuring_edges_and_classes_matter(sheet: str) -> None:
     """An edge in another bin fails its check, and one misread choice costs half of each."""
-    from assignments.measuring.reference import classwise_error
+    from classroom.assignments.measuring.reference import classwise_error
 
     variant = variant_of("measuring", SECRET, sheet)
     checks = of_question("measuring", "q3", sheet)
@@ -261,7 +261,7 @@ def test_one_mistake_costs_its_own_part_only(
 
 def test_a_wrong_sign_is_followed_but_nothing_is_not() -> None:
     """By an own wrong answer, the next one is right; by one that computes nothing, it is not."""
-    from assignments.measuring.reference import signed_gap, signed_gaps
+    from classroom.assignments.measuring.reference import signed_gap, signed_gaps
 
     variant = variant_of("measuring", SECRET, PUBLISHED)
     check = of_question("measuring", "q2")[0]
@@ -398,7 +398,7 @@ def test_the_cell_that_compares_shows_the_trick_on_each_sheet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The constant loses by the log loss in each split, and wins by the ECE in most of them."""
-    from assignments.recalibrating.reference import asked_of
+    from classroom.assignments.recalibrating.reference import asked_of
 
     monkeypatch.chdir(places("recalibrating", SECRET, PUBLISHED))
     names = run(notebook("recalibrating", SECRET, PUBLISHED, solved=True))
@@ -477,7 +477,7 @@ def test_in_the_lab_means_are_hardly_better_than_guessing(number: int) -> None:
 
 
 def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
-    from assignments.lab.reference import reported
+    from classroom.assignments.lab.reference import reported
 
     checks, variant = of_question("lab", "q4"), variant_of("lab", SECRET, PUBLISHED)
     validation, test = checks[0].arguments[:2], checks[0].arguments[2:]
@@ -490,7 +490,7 @@ def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
 @pytest.mark.parametrize("way", ["random", "class", "writer", "within"])
 def test_a_split_is_as_the_sheet_asks(way: str) -> None:
     """Exact, random, and for no other way; one unit too many is half right."""
-    from assignments.lab.reference import split
+    from classroom.assignments.lab.reference import split
 
     module, rng = load("lab"), np.random.default_rng(0)
     variant = {"split": way, "first": 50}

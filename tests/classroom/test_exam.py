@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assignments.midterm import questions
-from assignments.midterm.questions import QUESTIONS, Question
 from classroom.__main__ import main
+from classroom.assignments.midterm import questions
+from classroom.assignments.midterm.questions import QUESTIONS, Question
 from classroom.exam import write_exam
 from classroom.secret import make_secret
 

@@ -17,11 +17,12 @@ from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
 from tests.classroom.tiny_class import need_sandbox
 from tools.sources.book import Book
+from tools.sources.opening import MODULE
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^\$ python -m classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
+COMMAND = re.compile(r"^\$ classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -74,6 +75,21 @@ def test_errors_are_one_line(
     assert "measuring" in capsys.readouterr().err
 
 
+def test_the_guide_says_how_long_a_submission_may_take() -> None:
+    short, lab = (60 + 4 * read_goals(name).seconds for name in ("measuring", "lab"))
+    assert f"which is {short:g} seconds, or {lab / 60:g} minutes for the lab" in GUIDE
+
+
+def test_the_guides_name_the_lines_that_install() -> None:
+    parts = f'"{MODULE}-audit @ AUDIT" "{MODULE}-records @ RECORDS"'
+    line = f'%pip install "{MODULE}[training] @ ADDRESS" {parts}'
+    for name in ("README.md", "book/teach.md"):
+        text = (REPOSITORY / name).read_text("utf-8")
+        assert line in text, name
+        assert "git+https://" in text
+        assert "pip install . ./calib_records ./classroom" in text
+
+
 def made(script: str, target: Path) -> str:
     """What a script of the book writes."""
     environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"}
@@ -104,7 +120,7 @@ def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.chdir(REPOSITORY)
     scripts = {script.as_posix(): script for script in parts()}
-    goals = {f"assignments/{name}/goals.toml" for name in assignment_names()}
+    goals = {f"classroom/assignments/{name}/goals.toml" for name in assignment_names()}
     assert {path.as_posix() for path in reads(scripts["book/tables/goals.py"])} == goals
     found = {path.as_posix() for path in reads(scripts["book/tables/syllabus.py"])}
     assert found > goals | {"_toc.yml", "notebooks/ece-and-mce.md"}

@@ -25,6 +25,7 @@ from classroom.notebooks import (
     fingerprint,
     notebook,
     rendered,
+    source_of,
     with_values,
 )
 from classroom.release import LONG, all_text, hidden_lines, leaked, release
@@ -120,6 +121,16 @@ def test_the_book_holds_no_assignment() -> None:
     assert "assignments/" not in (REPOSITORY / "_toc.yml").read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_chapter_is_named_as_the_book_names_it(name: str) -> None:
+    book = Book(REPOSITORY)
+    titles = {book.title(page) for page in book.chapters}
+    (needs,) = re.findall(r"\*\*You need\*\* the chapters (.+?), and about", source_of(name), re.S)
+    named = re.findall(r"\*(.+?)\*", needs.replace("\n", " "))
+    assert len(named) >= 2
+    assert titles.issuperset(named)
+
+
 def test_a_solution_that_would_leak_stops_the_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,7 +181,7 @@ def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:
 def test_the_code_of_the_sources_is_in_style(name: str) -> None:
     book = Book(REPOSITORY)
     [page] = sources(book, [name])
-    assert page == f"assignments/{name}/{name}"
+    assert page == f"classroom/assignments/{name}/{name}"
     assert style(book, page, fix=False) == []
 
 
@@ -178,7 +189,7 @@ def test_all_sources_are_checked_for_style() -> None:
     book = Book(REPOSITORY)
     assert sources(book, []) == [
         *book.chapters,
-        *(f"assignments/{name}/{name}" for name in sorted(NAMES)),
+        *(f"classroom/assignments/{name}/{name}" for name in sorted(NAMES)),
     ]
     assert sources(book, ["ece-and-mce"]) == ["notebooks/ece-and-mce"]
 

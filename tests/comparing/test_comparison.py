@@ -10,6 +10,20 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from scipy.stats import linregress, norm, t, ttest_ind, ttest_rel
 
+from calib_utils.comparing import (
+    Difference,
+    RunDifference,
+    Spread,
+    Verdict,
+    Verdicts,
+    compare,
+    compare_beyond_gap,
+    holm,
+    judge,
+    level_table,
+    pooled_spread,
+)
+from calib_utils.comparing.comparison import joined
 from calib_utils.experiments import (
     ExperimentRecord,
     by_level,
@@ -26,20 +40,6 @@ from calib_utils.plots import (
     generalization_plot,
     verdict_plot,
 )
-from calib_utils.report import (
-    Difference,
-    RunDifference,
-    Spread,
-    Verdict,
-    Verdicts,
-    compare,
-    compare_beyond_gap,
-    holm,
-    judge,
-    level_table,
-    pooled_spread,
-)
-from calib_utils.report.comparison import joined
 
 N = 4_000
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from calib_utils.comparing import compare_forecasts, holm, judge
 from calib_utils.metrics.bins import mean_excess, sums, uniform_index
 from calib_utils.records import Forecast
-from calib_utils.report import compare_forecasts, holm, judge
 
 N = 500
 IMAGES = np.random.default_rng(1).exponential(size=N)  # what is hard is so for all

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from calib_utils.metrics import expected_calibration_error
-from calib_utils.metrics.resampling import resampled_gaps
-from calib_utils.predictions import as_predictions
-from calib_utils.report import (
+from calib_utils.comparing import (
     Difference,
     corrected_difference,
     mcnemar,
     paired_difference,
     paired_ece_difference,
 )
+from calib_utils.metrics import expected_calibration_error
+from calib_utils.metrics.resampling import resampled_gaps
+from calib_utils.predictions import as_predictions
 
 
 def answers(both: int, first: int, second: int, neither: int) -> tuple[list[bool], list[bool]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calib_utils.report import ClaimError, Markdown, claim, signed, spread, table
+from calib_utils.comparing import ClaimError, Markdown, claim, signed, spread, table
 
 
 class TestClaim:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from calib_utils.comparing import paired_difference
 from calib_utils.decisions import risk_coverage, selection_threshold
 from calib_utils.predictions import as_predictions
-from calib_utils.report import paired_difference
 
 
 def area_written_out(correct_in_order):

@@ -8,6 +8,7 @@ from scipy.stats import norm, t
 
 from benchmarks import blocks as benchmark
 from benchmarks.tables import stored
+from calib_utils.comparing import paired_difference, paired_ece_difference
 from calib_utils.metrics import (
     calibration_error_interval,
     calibration_test,
@@ -17,7 +18,6 @@ from calib_utils.metrics import (
 from calib_utils.metrics.blocks import block_index, block_noise, effective_blocks
 from calib_utils.predictions import as_predictions
 from calib_utils.records import load_outcomes
-from calib_utils.report import paired_difference, paired_ece_difference
 
 CASE = (40, 25, 1.0, True, 0.0)  # blocks that are right or wrong as a whole
 

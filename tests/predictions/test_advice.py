@@ -7,11 +7,11 @@ import pytest
 from scipy.special import expit, softmax
 
 from calib_audit import report
+from calib_utils.comparing import paired_difference
 from calib_utils.decisions import adjust_priors, estimate_priors
 from calib_utils.metrics import accuracy, brier_score, expected_calibration_error
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import CalibratedModule, PlattScaling, TemperatureScaling
-from calib_utils.report import paired_difference
 from tests.recalibration.recalibration_cases import binary, multiclass
 
 RNG = np.random.default_rng(0)

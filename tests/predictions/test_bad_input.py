@@ -8,7 +8,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from calib_utils import decisions, plots, report
+from calib_utils import comparing, decisions, plots
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import PlattScaling, VectorScaling
 from calib_utils.records import by_level, load_grid
@@ -89,11 +89,11 @@ FROM_NUMBERS = {
     "confidences": lambda x: decisions.risk_coverage(x, [1, 0]),
     "correct": lambda x: decisions.selection_threshold([0.5, 0.6], x, risk=0.1),
     "sets": lambda x: decisions.set_coverage(x, [0, 1]),
-    "first": lambda x: report.mcnemar(x, [1, 0]),
-    "second": lambda x: report.paired_difference([1, 0], x),
-    "differences": lambda x: report.corrected_difference(x, 10, 10),
-    "p_values": report.holm,
-    "values": report.spread,
+    "first": lambda x: comparing.mcnemar(x, [1, 0]),
+    "second": lambda x: comparing.paired_difference([1, 0], x),
+    "differences": lambda x: comparing.corrected_difference(x, 10, 10),
+    "p_values": comparing.holm,
+    "values": comparing.spread,
     "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, x),
     "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=x),
 }
@@ -117,7 +117,7 @@ SETTINGS = {
     "risk": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=x),
     "level": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=0.1, level=x),
     "level of coverage": lambda x: decisions.set_coverage(SETS, LABELS, level=x),
-    "level of a difference": lambda x: report.Difference(0.0, 1.0, 3).interval(x),
+    "level of a difference": lambda x: comparing.Difference(0.0, 1.0, 3).interval(x),
     "n_bins": lambda x: plots.reliability_diagram(PROBS, LABELS, n_bins=x),
     "n_bins of several": lambda x: plots.reliability_diagrams({"a": PROBS}, LABELS, n_bins=x),
     "n_bins of a histogram": lambda x: plots.confidence_histogram(PROBS, LABELS, n_bins=x),
@@ -131,7 +131,7 @@ SETTINGS = {
     "recalibrator": lambda x: plots.calibration_map(x, LOGITS[:, 0], BINARY),
     "recalibrator by name": lambda x: plots.calibration_map({"a": x}, LOGITS[:, 0], BINARY),
     "probs side by side": lambda x: plots.reliability_diagrams(x, LABELS),
-    "n_train": lambda x: report.corrected_difference([1.0, 2.0], x, 10),
+    "n_train": lambda x: comparing.corrected_difference([1.0, 2.0], x, 10),
 }
 
 
@@ -161,16 +161,16 @@ FROM_RUNS = {
     "records": plots.factor_plot,
     "records of panels": plots.factor_panels,
     "records of gaps": plots.generalization_plot,
-    "records of a table": report.level_table,
-    "records of claims": lambda x: report.judge(x, [CLAIM]),
-    "comparisons": lambda x: report.judge(GRID, x),
-    "first": lambda x: report.compare(x, NARROW),
-    "second": lambda x: report.compare(NARROW, x),
-    "others": lambda x: report.compare_beyond_gap(NARROW, WIDE, x),
-    "records of a spread": report.pooled_spread,
-    "records of trainings": report.by_training,
+    "records of a table": comparing.level_table,
+    "records of claims": lambda x: comparing.judge(x, [CLAIM]),
+    "comparisons": lambda x: comparing.judge(GRID, x),
+    "first": lambda x: comparing.compare(x, NARROW),
+    "second": lambda x: comparing.compare(NARROW, x),
+    "others": lambda x: comparing.compare_beyond_gap(NARROW, WIDE, x),
+    "records of a spread": comparing.pooled_spread,
+    "records of trainings": comparing.by_training,
     "verdicts": plots.verdict_plot,
-    "forecasts": lambda x: report.compare_forecasts(x, "single-at-T", "average-at-T"),
+    "forecasts": lambda x: comparing.compare_forecasts(x, "single-at-T", "average-at-T"),
     "history": lambda x: plots.history_panels(x, [["train_loss"]]),
     "panels": lambda x: plots.history_panels(GRID[0].history, x),
     "marks": lambda x: plots.history_panels(GRID[0].history, [["train_loss"]], marks=x),
@@ -224,13 +224,13 @@ def test_axes(plot, ax):
 def test_forecasts_by_words():
     for word in (None, 3, ["single-at-T"]):
         with pytest.raises(ValueError, match=r"^first: expected one of"):
-            report.compare_forecasts([], word, "average-at-T")
+            comparing.compare_forecasts([], word, "average-at-T")
     for count in (0, "x", 2.5, None):
         with pytest.raises(ValueError, match=r"^repeats: expected an integer"):
-            report.compare_forecasts([], "single-at-T", "average-at-T", repeats=count)
+            comparing.compare_forecasts([], "single-at-T", "average-at-T", repeats=count)
 
 
 def test_a_claim_has_five_words():
     for claim in (CLAIM[:4], (*CLAIM, "more"), "depth"):
         with pytest.raises(ValueError, match=r"^comparisons: expected"):
-            report.judge(GRID, [claim])
+            comparing.judge(GRID, [claim])

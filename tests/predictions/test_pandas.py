@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calib_audit
-from calib_utils import decisions, metrics, report
+from calib_utils import comparing, decisions, metrics
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     PlattPerGroup,
@@ -138,8 +138,8 @@ PLATT = PlattPerGroup(inputs="probs").fit(SCORES, BINARY, groups=np.arange(N) % 
         ("blocks", lambda b: metrics.calibration_test(SCORES, BINARY, draws=9, blocks=b)),
         ("blocks", lambda b: metrics.cox_line(SCORES, BINARY, blocks=b)),
         ("blocks", lambda b: metrics.spiegelhalter_test(SCORES, BINARY, blocks=b)),
-        ("blocks", lambda b: report.paired_difference(SCORES, BINARY, blocks=b)),
-        ("sample_weight", lambda w: report.paired_difference(SCORES, BINARY, sample_weight=w)),
+        ("blocks", lambda b: comparing.paired_difference(SCORES, BINARY, blocks=b)),
+        ("sample_weight", lambda w: comparing.paired_difference(SCORES, BINARY, sample_weight=w)),
         ("groups", lambda g: PLATT.fit(SCORES, BINARY, groups=g)),
         ("groups", lambda g: PLATT.predict_proba(SCORES, groups=g)),
     ],
@@ -164,10 +164,10 @@ def test_weights_pairs_and_sets():
     assert area == decisions.risk_coverage(PROBS[:, 0], BINARY).area
     given = as_predictions(confidence=SCORES, correct=right)
     assert area == decisions.risk_coverage(given).area
-    assert report.mcnemar(right, ~right[::-1]) == report.mcnemar(BINARY, 1 - BINARY[::-1])
+    assert comparing.mcnemar(right, ~right[::-1]) == comparing.mcnemar(BINARY, 1 - BINARY[::-1])
     sets = decisions.set_coverage(FRAME > 0.3, SERIES)
     assert sets == decisions.set_coverage(PROBS > 0.3, LABELS)
-    assert report.holm(pd.Series([0.01, 0.5], [1, 0])) == report.holm([0.01, 0.5])
+    assert comparing.holm(pd.Series([0.01, 0.5], [1, 0])) == comparing.holm([0.01, 0.5])
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_numbers_of_classes_are_no_positions(columns):
         ("labels", lambda c, y: PlattScaling(inputs="probs").fit(c, y)),
         ("sample_weight", lambda c, y: as_predictions(c, BINARY, sample_weight=y)),
         ("sample_weight", lambda c, y: PlattScaling(inputs="probs").fit(c, BINARY, y)),
-        ("second", lambda c, y: report.paired_difference(c, y)),
+        ("second", lambda c, y: comparing.paired_difference(c, y)),
     ],
 )
 def test_rows_in_another_order_are_doubted(name, use):

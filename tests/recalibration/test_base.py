@@ -563,7 +563,7 @@ class OnlyNumPyAndSciPy:
 sys.meta_path.insert(0, OnlyNumPyAndSciPy())
 import numpy as np
 import calib_audit
-from calib_utils import decisions, metrics, predictions, recalibration, records, report
+from calib_utils import comparing, decisions, metrics, predictions, recalibration, records
 from calib_utils.recalibration import *
 
 rng = np.random.default_rng(0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from calib_utils.report import ClaimError
+from calib_utils.comparing import ClaimError
 from tools.running.cells import shown
 from tools.sources.generated import maker, parts
 from tools.sources.myst import MystError
@@ -13,7 +13,7 @@ PAGE = """\
 # A page
 
 ```{code-cell} python
-from calib_utils.report import claim, table
+from calib_utils.comparing import claim, table
 
 found = [1, 2]
 ```

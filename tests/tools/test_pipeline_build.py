@@ -139,7 +139,7 @@ def test_what_reads_a_source_runs_again_when_it_changes(built: TinyBook) -> None
     assert built.waiting_for("calib_utils/used.py") == everything
     assert built.waiting_for("requirements.lock") == everything
     assert built.waiting_for("_toc.yml") == {"notebooks", "site"}
-    assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
+    assert built.waiting_for("classroom/assignments/one/goals.toml") == {GOALS}
     assert built.waiting_for("tools/finishing/pages.py") == {TABLES, GOALS, "drawn", "site"}
     with built.edited("notebooks/parameters/cpu.yml", "{a: 1}", "{a: 2}"):
         assert built.waiting() == {"notebooks", RUN_ONE}

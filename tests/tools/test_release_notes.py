@@ -10,6 +10,7 @@ import yaml
 
 import calib_audit
 import calib_records
+import classroom
 from calib_utils import __version__
 from tools.sources.release_notes import notes
 
@@ -40,9 +41,10 @@ def test_every_place_says_the_same_version() -> None:
     assert notes(f"v{__version__}", (ROOT / "CHANGELOG.md").read_text("utf-8"))
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == calib_records.__version__ == __version__
-    assert calib_audit.__version__ == __version__
-    project = tomllib.loads((ROOT / "calib_audit/pyproject.toml").read_text("utf-8"))["project"]
-    assert f"calibration-course=={__version__}" in project["dependencies"]
+    assert calib_audit.__version__ == classroom.__version__ == __version__
+    for name in ("calib_audit", "classroom"):
+        project = tomllib.loads((ROOT / name / "pyproject.toml").read_text("utf-8"))["project"]
+        assert f"calibration-course=={__version__}" in project["dependencies"]
 
 
 @pytest.mark.parametrize("name", ["book", "colab", "links", "newest", "release", "test"])

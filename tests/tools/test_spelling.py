@@ -22,7 +22,7 @@ PROSE = [
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "docs/reference")),
     *sorted((ROOT / "book").rglob("*.md")),
     *sorted((ROOT / "notebooks").rglob("*.md")),
-    *sorted((ROOT / "assignments").glob("*/*.md")),
+    *sorted((ROOT / "classroom/assignments").glob("*/*.md")),
 ]
 PYTHON = [
     path

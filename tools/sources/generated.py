@@ -20,9 +20,12 @@ CELL = "```{code-cell}"
 # What a script reads beside code, and beside the data of the packages that it imports.
 READS = {
     "book/tables/chapters.py": ("_toc.yml", "_config.yml", "notebooks/*.md"),
-    "book/tables/classmates.py": ("assignments/*/goals.toml", "book/tables/classmates.json"),
-    "book/tables/goals.py": ("assignments/*/goals.toml",),
-    "book/tables/syllabus.py": ("_toc.yml", "assignments/*/goals.toml", "notebooks/*.md"),
+    "book/tables/classmates.py": (
+        "classroom/assignments/*/goals.toml",
+        "book/tables/classmates.json",
+    ),
+    "book/tables/goals.py": ("classroom/assignments/*/goals.toml",),
+    "book/tables/syllabus.py": ("_toc.yml", "classroom/assignments/*/goals.toml", "notebooks/*.md"),
 }
 
 

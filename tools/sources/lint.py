@@ -42,7 +42,7 @@ def sources(book: Book, names: list[str]) -> list[str]:
     """The chapters and the assignments with these names; all without names."""
     assignments = {
         path.parent.name: path.with_suffix("").relative_to(book.root).as_posix()
-        for path in sorted(book.root.glob("assignments/*/*.md"))
+        for path in sorted(book.root.glob("classroom/assignments/*/*.md"))
         if path.stem == path.parent.name
     }
     asked = [assignments[name] for name in names if name in assignments]
