@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from calib_audit.bin_sums import (
     CORRECT,
@@ -37,6 +37,7 @@ from calib_utils.metrics.intervals import (
     error_ends,
     root_ends_of_noise,
     root_square_ends,
+    share_ends,
 )
 from calib_utils.metrics.without_bins import z_of_blocks
 from calib_utils.predictions import as_predictions
@@ -130,7 +131,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     confidences, correct = totals.confidences
     whole, happened = bins.array.sum(axis=1, keepdims=True), bins.happened
     (equal,) = worth(whole[COUNT], np.array([happened]), heaviness(whole)).tolist()
-    low, high = _wilson(happened, equal)
+    low, high = map(float, share_ends(happened, equal, LEVEL))
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / bins.mass
@@ -238,14 +239,6 @@ def auroc_of(
     freedom = np.inf if blocks is None else effective_blocks(blocks) - 1
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
-
-
-def _wilson(p: float, n: float) -> tuple[float, float]:
-    """Wilson's interval of a share, which is p in n rows."""
-    z = float(ndtri((1 + LEVEL) / 2))
-    middle, half = 2 * n * p + z**2, z * (z**2 + 4 * n * p * (1 - p)) ** 0.5
-    low, high = (middle - half) / (2 * (n + z**2)), (middle + half) / (2 * (n + z**2))
-    return (low if p else 0.0), (high if p < 1 else 1.0)
 
 
 def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:

@@ -110,7 +110,7 @@ def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, top_l
         predicted, happened, _, low, high = columns.T
         drawn = ReliabilityBins(np.linspace(0, 1, len(counts) + 1), counts, happened, predicted)
         none, baseline = np.zeros(len(counts), bool), measures.baseline_ece.mean
-        band = _CHANCE, low, high
+        band = f"Calibrated, {100 * _CHANCE:g} %", low, high
         draw_diagram(drawn, measures.ece, baseline, none, band, binary=not top_label, ax=ax)
 
     return _picture("Reliability diagram", described, 4.5, draw)

@@ -189,6 +189,17 @@ def root_ends_of_noise(noise: BinNoise, level: float) -> tuple[float, float]:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
+def share_ends(share: Any, n: Any, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's interval of a share that is ``share`` in ``n`` samples.
+
+    Source: Wilson 1927, "Probable inference, the law of succession, and statistical inference".
+    """
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    middle, half = 2 * n * share + z**2, z * (z**2 + 4 * n * share * (1 - share)) ** 0.5
+    low, high = (middle - half) / (2 * (n + z**2)), (middle + half) / (2 * (n + z**2))
+    return np.where(share > 0, low, 0.0), np.where(share < 1, high, 1.0)
+
+
 def _tail(level: float) -> float:
     """The probability of missing on one side."""
     if not (isinstance(level, (int, float, np.number)) and 0 < level < 0.99):

@@ -16,6 +16,7 @@ from calib_utils._numbers import check_flag, check_number, check_share
 from calib_utils.metrics import ReliabilityBins, baseline_calibration_error
 from calib_utils.metrics.bins import bins_of, expected_gap
 from calib_utils.metrics.consistency import consistency_limits
+from calib_utils.metrics.intervals import share_ends
 from calib_utils.plots._axes import check_axes
 from calib_utils.predictions import taken, unweighted
 
@@ -61,6 +62,7 @@ def reliability_diagram(
     min_count: int = 0,
     counts: bool = True,
     consistency: float | None = None,
+    intervals: float | None = None,
     ax: Axes | None = None,
 ) -> ReliabilityDiagram:
     """Accuracy of each confidence bin, and its gap to the mean confidence of that bin.
@@ -83,17 +85,20 @@ def reliability_diagram(
         consistency: if given, such as 0.95, each bin gets a consistency bar, which contains the
             accuracy of a calibrated network with these confidences with this probability. Noise
             alone rarely explains a bar of accuracy that ends outside.
+        intervals: if given, such as 0.95, each bin gets Wilson's interval of its own accuracy,
+            which contains the accuracy in the population about this often, whatever it is. It
+            counts samples as independent. A diagram shows these or consistency bars.
         ax: where to draw; new axes by default.
 
     Returns:
         The axes and the numbers in them.
 
     Raises:
-        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy``, ``min_count`` or
-            ``consistency`` are not valid.
+        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy``, ``min_count``,
+            ``consistency`` or ``intervals`` are not valid.
 
     Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983; for the consistency bars
-    Bröcker and Smith 2007.
+    Bröcker and Smith 2007; for the intervals Wilson 1927.
 
     Example:
         >>> drawn = reliability_diagram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4)
@@ -103,6 +108,13 @@ def reliability_diagram(
     """
     if consistency is not None:
         check_share(consistency, "consistency", 0.95)
+    if intervals is not None:
+        check_share(intervals, "intervals", 0.95)
+        if consistency is not None:
+            raise ValueError(
+                "intervals: expected None where there are consistency bars, found "
+                f"{intervals:g}; draw two diagrams"
+            )
     check_number(min_count, "min_count", 0)
     check_flag(counts, "counts")
     predictions = unweighted(taken(probs, labels))
@@ -111,7 +123,11 @@ def reliability_diagram(
     few = (bins.counts > 0) & (bins.counts < min_count)
     band = None
     if consistency is not None:
-        band = consistency, *consistency_limits(predictions, n_bins, strategy, consistency)
+        limits = consistency_limits(predictions, n_bins, strategy, consistency)
+        band = f"Calibrated, {100 * consistency:g} %", *limits
+    elif intervals is not None:
+        ends = share_ends(np.nan_to_num(bins.accuracy), np.maximum(bins.counts, 1), intervals)
+        band = f"Interval, {100 * intervals:g} %", *ends
     ece, binary = expected_gap(bins), predictions.kind == "binary"
     return draw_diagram(bins, ece, baseline, few, band, binary=binary, counts=counts, ax=ax)
 
@@ -121,7 +137,7 @@ def draw_diagram(
     ece: float,
     baseline: float,
     few: np.ndarray,
-    band: tuple[float, np.ndarray, np.ndarray] | None,
+    band: tuple[str, np.ndarray, np.ndarray] | None,
     *,
     binary: bool,
     counts: bool = True,
@@ -133,8 +149,8 @@ def draw_diagram(
         bins: NumPy arrays, (M,).
         ece, baseline: the numbers in the box, 0 to 1.
         few: (M,), which bins are pale.
-        band: the probability of the consistency bars, and their lower and upper ends, (M,); None
-            for no such bars.
+        band: the name of bars from below to above, such as consistency bars, and their lower and
+            upper ends, (M,); None for no such bars.
         binary: whether the bars are the frequency of the positive class.
         counts, ax: as in `reliability_diagram`.
     """
@@ -144,9 +160,8 @@ def draw_diagram(
     strip = 0.22 if counts else 0.15
     ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else check_axes(ax)
     if band is not None:
-        chance, low, high = band
+        name, low, high = band
         ends = (left + width / 2)[full], low[full], high[full]
-        name = f"Calibrated, {100 * chance:g} %"
         # The light edge makes it visible on the bars of accuracy.
         edge = [withStroke(linewidth=4, foreground="white")]
         ax.vlines(*ends, color="black", linewidth=2, label=name, path_effects=edge)

@@ -10,6 +10,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import Rectangle
+from scipy.stats import binomtest
 
 from calib_utils import metrics, plots
 
@@ -292,6 +293,41 @@ def test_a_history_without_the_key_is_refused_before_anything_is_drawn():
     with pytest.raises(ValueError, match="history: expected an entry for each epoch, found none"):
         plots.history_panels([], [["test_nll"]])
     assert plt.get_fignums() == []
+
+
+def interval_lines(ax, name):
+    (lines,) = (each for each in ax.collections if each.get_label() == name)
+    return np.array(lines.get_segments())[:, :, 1]
+
+
+def test_intervals_are_wilsons():
+    """Wilson's, of 3 of 10 in the first bin and none of 5 in the second."""
+    probs, labels = [0.4] * 10 + [0.8] * 5, [1] * 3 + [0] * 7 + [0] * 5
+    drawn = plots.reliability_diagram(probs, labels, n_bins=2, intervals=0.95)
+    found = interval_lines(drawn.ax, "Interval, 95 %")
+    for (low, high), k, n in zip(found, (3, 0), (10, 5), strict=True):
+        expected = binomtest(k, n).proportion_ci(0.95, method="wilson")
+        assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, -0.1])
+def test_intervals_hold_the_accuracy_of_the_population_as_often_as_they_say(shift):
+    """Whether the network is calibrated or not, unlike the bars of consistency."""
+    rng, held = np.random.default_rng(0), []
+    values = np.array([0.15, 0.35, 0.55, 0.75, 0.95])
+    for _ in range(200):
+        probs = rng.choice(values, 400)
+        labels = (rng.random(400) < probs + shift).astype(int)
+        drawn = plots.reliability_diagram(probs, labels, n_bins=5, intervals=0.9)
+        low, high = interval_lines(drawn.ax, "Interval, 90 %").T
+        held += ((low <= values + shift) & (values + shift <= high)).tolist()
+        plt.close("all")
+    assert np.mean(held) == pytest.approx(0.9, abs=0.025)
+
+
+def test_intervals_and_bars_of_consistency_are_two_diagrams():
+    with pytest.raises(ValueError, match="intervals: expected None where"):
+        plots.reliability_diagram([0.2, 0.7], [0, 1], intervals=0.9, consistency=0.9)
 
 
 class TestWhatIsDrawn:
