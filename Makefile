@@ -7,8 +7,6 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# What makes the book runs on a snapshot of its sources.
-ON_SNAPSHOT := $(BIN)/python -m tools.running
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
 PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
@@ -33,11 +31,11 @@ help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
-	@PROFILE=$(PROFILE) $(ON_SNAPSHOT) doit
+	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs and figures anew (CHAPTER=ece-and-mce for one)
-	$(ON_SNAPSHOT) tools.sources.errors tools.running.notebooks --execute $(CHAPTER)
+	$(BIN)/python -m tools.running.notebooks --execute $(CHAPTER)
 
 slides: book ## Print the slides of each chapter, and the teacher's copy of them, beside their pages
 	$(BIN)/python -m tools.finishing.slides build/html/slides
@@ -53,7 +51,7 @@ dist: $(INSTALLED) ## Make the wheels of the module, the report, the records and
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_records
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel classroom
 
-quick: $(INSTALLED) ## Test the module alone, without PyTorch and a browser, in about a minute
+quick: $(INSTALLED) ## Test the module alone, without PyTorch and a browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m "not thorough" \
 	  $$($(NO_BOOK)|\btorch\b' $(MODULE_TESTS))
 
@@ -66,7 +64,6 @@ test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the str
 # Torch on one thread, since two tests run at a time.
 test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
-	@$(BIN)/python -m tools.running.packages
 	@# Python takes compiled code for that of any file with the same size and date.
 	@find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore=$(SITE_TESTS)

@@ -5,148 +5,144 @@
 Papermill runs what becomes the page, and nbval compares the outputs of that run with those stored
 in the committed notebook.
 
-All steps run on a snapshot of the sources, so that nothing changes while they read it (see
-`tools.running.snapshot`). A step whose files have the same content as last time is skipped: the
-code that it runs, found by its imports, the packages that are installed, the files that it is
-given, and the stored records that it opened. Paths are relative to the snapshot.
+A step runs again when a source that is named here has another content, or when what another step
+has made for it has. The content of sources is read once, as a build begins: what is edited while a
+build runs may be mixed into it, and the next build makes anew what has read it.
 """
 
+import hashlib
 import json
 import os
+import sys
+from functools import cache
 from pathlib import Path
 
+from doit.action import CmdAction
 from doit.tools import config_changed
 
-from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.running.runner import STATE, ByContent, Reporter, action, begin, unchanged
-from tools.running.snapshot import BUILD
+from tools.running.kernel import plain_environment
 from tools.sources.book import Book
 from tools.sources.errors import plainly
 from tools.sources.generated import copy_of, maker, parts, reads, shown_in_chapters
-from tools.sources.myst import naming
 
 PROFILE = os.environ.get("PROFILE", "cpu")
+BUILD = Path("build")
 # For what runs elsewhere: a chapter in `notebooks/`; a script, which looks in its own folder.
 os.environ["PYTHONPATH"] = str(Path().absolute())
 
 DOIT_CONFIG = {
     "backend": "json",
-    "dep_file": str(STATE),
-    "check_file_uptodate": ByContent,
-    "reporter": Reporter,
-    # Progress is shown as it comes, a step's report only when it fails.
+    "dep_file": str(BUILD / ".doit.json"),
+    "reporter": "executed-only",
+    # Progress is shown as it comes, what a step says only when it fails.
     "verbosity": 1,
+    "failure_verbosity": 2,
     # A chapter runs on one thread, so that its digits are the same everywhere.
     "num_process": min(os.cpu_count() or 1, 4),
     "par_type": "thread",
     "default_tasks": ["site"],
 }
 
+# What any code of the book may read.
+MODULE = ("requirements.lock", "calib_utils", "calib_audit", "calib_records", "tools/running")
+TOC = ("_toc.yml", "_config.yml")
+SCRIPTS = ("tools", "benchmarks", "classroom/goals.py", "book/*.py", "book/*/*.py", "book/*/*.toml")
 
-def library(page):
-    """What the code of a page depends on."""
-    source = book.source(page)
-    with naming(str(page)):
-        return files_of_chapter(source)
-
-
+BUILD.mkdir(exist_ok=True)
 with plainly():
-    begin()
     book = Book()
     # The last chapters are the longest: begin with them.
     CHAPTERS = book.chapters[::-1]
     PARAMETERS = {page: book.parameters(page, PROFILE) for page in CHAPTERS}
-    LIBRARY = {page: library(page) for page in CHAPTERS}
 EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
-def step(command, code, reads):
-    """What runs, and all that it depends on."""
+@cache
+def content(pattern):
+    """A hash of the names and contents of files, and of all files in folders."""
+    paths = sorted(Path().glob(pattern))
+    found = hashlib.md5()
+    for path in paths:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file() and "__pycache__" not in file.parts:
+                found.update(f"{file}\0{hashlib.md5(file.read_bytes()).hexdigest()}\0".encode())
+    return found.hexdigest()
+
+
+def step(*command, sources, made=(), targets=(), after=()):
+    """What runs, the sources that it reads, and what other steps have made for it."""
+    arguments = [sys.executable, "-m", "tools.sources.errors", *map(str, command)]
+    read = {str(source): content(str(source)) for source in sources}
     return {
-        "actions": [action([*map(str, command)])],
-        "file_dep": [*files_of("tools.sources.errors", *code), "requirements.lock", *reads],
-        "uptodate": [unchanged],
+        "actions": [CmdAction(arguments, shell=False, env=plain_environment())],
+        "uptodate": [config_changed({"read": read, "run": arguments})],
+        "file_dep": [*map(str, made)],
+        "targets": [*map(str, targets)],
+        "task_dep": [*after],
     }
-
-
-def tool(name, *arguments, code=(), reads):
-    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
 
 
 def task_notebooks():
     """Make both notebooks of every chapter."""
-    made = [Path(f"{page}.ipynb") for page in CHAPTERS]
-    sources = [f"{page}.md" for page in book.pages]
-    settings = ["_config.yml", "_toc.yml", "book/references.bib"]
-    settings += map(str, Path("notebooks/parameters").glob("*.yml"))
-    return {
-        **tool("running.notebooks", reads=[*sources, *settings]),
-        # The committed ones, too: who edits one by hand gets it made again.
-        "targets": [*made, *(BUILD / path for path in made)],
-        "title": lambda task: "make notebooks",
-    }
+    pages = [f"{page}.md" for page in book.pages]
+    settings = ["notebooks/parameters", "book/references.bib", "calib_utils/__init__.py"]
+    return step(
+        "tools.running.notebooks",
+        sources=[*TOC, *pages, *settings, "tools/running", "tools/sources"],
+        targets=[path for page in CHAPTERS for path in (f"{page}.ipynb", BUILD / f"{page}.ipynb")],
+    )
 
 
 def task_papermill():
     """Run each chapter with the profile's parameters."""
     for page in CHAPTERS:
-        yield {
-            "name": page,
-            **tool(
-                *("running.execute", page, PROFILE, json.dumps(PARAMETERS[page])),
-                reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]],
-            ),
-            "uptodate": [unchanged, config_changed(PARAMETERS[page])],
-            "targets": [EXECUTED[page]],
-            "title": lambda task, page=page: f"run {page.partition('/')[2]} ({PROFILE})",
-        }
+        run = step(
+            *("tools.running.execute", page, PROFILE, json.dumps(PARAMETERS[page])),
+            sources=MODULE,
+            made=[BUILD / f"{page}.ipynb"],
+            targets=[EXECUTED[page]],
+        )
+        yield {**run, "name": page}
 
 
 def task_nbval():
     """Compare the outputs of each run, and its figures, with the stored ones."""
     for page in CHAPTERS:
-        reads = [f"{page}.ipynb", EXECUTED[page], *LIBRARY[page]]
-        yield {
-            "name": page,
-            **tool("running.check_outputs", page, EXECUTED[page], reads=reads),
-            "task_dep": ["notebooks", f"papermill:{page}"],
-            "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
-        }
+        check = step(
+            *("tools.running.check_outputs", page, EXECUTED[page]),
+            sources=["tools/running"],
+            made=[f"{page}.ipynb", EXECUTED[page]],
+        )
+        yield {**check, "name": page}
 
 
 def task_parts():
     """Draw the pictures, and write the tables, of the pages that are no notebooks."""
     for source, part in parts().items():
-        made_by = maker(source)
-        of_cells = [source, *library(source.with_suffix(""))] if source.suffix == ".md" else []
-        code = [source] if source.suffix == ".py" else made_by[:1]
-        yield {
-            "name": str(part.with_suffix("")),
-            **step([*made_by, BUILD / part], code, [*reads(source), *of_cells]),
-            "targets": [BUILD / part],
-            "title": lambda task, part=part: f"make {part}",
-        }
+        made = step(
+            *(*maker(source), BUILD / part),
+            sources=[*MODULE, *SCRIPTS, source, *reads(source)],
+            targets=[BUILD / part],
+        )
+        yield {**made, "name": str(part.with_suffix(""))}
 
 
 def task_drawn():
     """Compare the pictures that scripts draw for chapters with those beside the notebooks."""
     scripts = shown_in_chapters()
-    copies = [path for path in map(copy_of, scripts) if path.exists()]
-    return {
-        **tool("running.check_parts", reads=[*files_of(*scripts), *copies]),
-        "title": lambda task: "check the pictures",
-    }
+    return step(
+        "tools.running.check_parts",
+        sources=[*MODULE, *SCRIPTS, *map(copy_of, scripts)],
+        after=["parts"],
+    )
 
 
 def task_site():
     """Build the site, once every chapter has run and its outputs are the stored ones."""
-    made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
-    reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
-    code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
-    return {
-        **tool("finishing.site", PROFILE, code=code, reads=reads),
-        # In this order, which that of the files would not keep.
-        "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval", "drawn"],
-        "targets": [BUILD / "html"],
-        "title": lambda task: "build the site",
-    }
+    return step(
+        *("tools.finishing.site", PROFILE),
+        sources=["book", "tools", *TOC, "CHANGELOG.md", "requirements.lock", "calib_*/**/*.py"],
+        made=[*EXECUTED.values(), *(BUILD / part for part in parts().values())],
+        targets=[BUILD / "html/index.html"],
+        after=["nbval", "drawn"],
+    )

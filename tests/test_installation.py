@@ -1,4 +1,4 @@
-"""The environment that make makes, whether it is that of the lock, and what a release contains."""
+"""The environment that make makes, and what a release contains."""
 
 from __future__ import annotations
 
@@ -18,45 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tools.running import packages
-from tools.sources.errors import MystError
-
 ROOT = Path(__file__).parents[1]
-LOCK = """\
-numpy==2.4.0 ; python_full_version >= '3.11' \\
-    --hash=sha256:00
-old==1.0 ; python_full_version < '3.11' \\
-    --hash=sha256:00
-Sphinx-Thing==1.0 \\
-    --hash=sha256:00
-torch==2.15.0 \\
-    # via nobody
-"""
-
-
-def test_packages_other_than_those_of_the_lock_are_named() -> None:
-    right = {"numpy": "2.4.0", "sphinx-thing": "1.0", "torch": "2.15.0+cpu", "own": "3"}
-    assert packages.differences(LOCK, right) == []
-    wrong = {"numpy": "2.3.9", "old": "1.0", "torch": "2.15.0"}
-    assert packages.differences(LOCK, wrong) == [
-        "numpy is 2.3.9 instead of 2.4.0",
-        "Sphinx-Thing is missing",
-    ]
-
-
-def test_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(packages, "installed", dict)
-    with pytest.raises(
-        MystError, match=r"and \d+ more\. `rm .venv/.installed`, and the next `make`"
-    ):
-        packages.require_locked()
-
-
-def test_packages_are_those_of_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    packages.require_locked()
-
 
 # In the place of Python: makes an environment of scripts, slowly, and says so.
 FAKE = """#!/bin/sh

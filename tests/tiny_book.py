@@ -270,8 +270,6 @@ FILES = {
     "classroom/assignments/one/goals.toml": "minutes = 90",
     "book/tables/goals.py": COPIES.format("", "classroom/assignments/one/goals.toml"),
 }
-# As `make` runs what works on a book.
-ON_SNAPSHOT = (sys.executable, "-m", "tools.running")
 GROUPS = {"papermill", "nbval", "parts"}
 
 
@@ -309,21 +307,17 @@ class TinyBook:
         with self.edited(name, text, f"{text}\n# Changed.\n"):
             return self.waiting()
 
-    def tool(self, *arguments: str) -> None:
-        """Run a tool on a snapshot of this book."""
-        subprocess.run([*ON_SNAPSHOT, *arguments], cwd=self.root, check=True)
-
-    def doit(
-        self, *tasks: str, profile: str = "cpu", within: Sequence[str] = ()
+    def run(
+        self, *command: str, profile: str = "cpu", within: Sequence[str] = ()
     ) -> tuple[int, str]:
-        """Run the real `dodo.py` on this book; return its exit code and what it said.
+        """Run a module on this book, as `make` does; its exit code and what it said.
 
         `within` is a command that runs another, such as one without a network.
         """
         done = subprocess.run(
-            [*within, *ON_SNAPSHOT, "doit", *tasks],
+            [*within, sys.executable, "-m", *command],
             cwd=self.root,
-            env=os.environ | {"PROFILE": profile},
+            env=os.environ | {"PROFILE": profile, "PYTHONPATH": str(self.root)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -332,12 +326,12 @@ class TinyBook:
         print(done.stdout)
         return done.returncode, done.stdout
 
-    def started(
-        self, *tasks: str, command: Sequence[str] = ("doit",), **options: Any
-    ) -> subprocess.Popen[str]:
-        """The pipeline, or a tool, at work, whose words can be read as they come."""
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        return subprocess.Popen([*ON_SNAPSHOT, *command, *tasks], cwd=self.root, **pipes, **options)
+    def tool(self, *arguments: str) -> None:
+        assert self.run(*arguments)[0] == 0
+
+    def doit(self, *tasks: str, **how: Any) -> tuple[int, str]:
+        """Run the real `dodo.py` on this book; its exit code and what it said."""
+        return self.run("doit", *tasks, **how)
 
     def waiting(self) -> set[str]:
         """The steps that would run now; of those that others lead to, only the first."""
@@ -346,8 +340,8 @@ class TinyBook:
         states = (line.split()[:2] for line in said.splitlines())
         return {step for state, step in states if state != "U" and step not in GROUPS}
 
-    def steps(self, *tasks: str, profile: str = "cpu", within: Sequence[str] = ()) -> set[str]:
+    def steps(self, *tasks: str, **how: Any) -> set[str]:
         """The steps that ran, which must succeed."""
-        code, said = self.doit(*tasks, profile=profile, within=within)
+        code, said = self.doit(*tasks, **how)
         assert code == 0
-        return {line.removesuffix(" …") for line in said.splitlines() if line.endswith(" …")}
+        return {line[3:] for line in said.splitlines() if line.startswith(".  ")}

@@ -11,4 +11,8 @@
   addEventListener("DOMContentLoaded", show);
   /* On a phone, once it is open. */
   document.querySelectorAll(".primary-toggle").forEach((one) => one.addEventListener("click", () => requestAnimationFrame(show)));
+  /* Code that scrolls is a stop of the Tab key, also once its fold is open: the theme looks at loading alone. */
+  const sizes = new ResizeObserver((seen) =>
+    seen.forEach(({ target: one }) => { one.tabIndex = one.scrollWidth > one.clientWidth ? 0 : -1; }));
+  addEventListener("DOMContentLoaded", () => document.querySelectorAll("pre").forEach((one) => sizes.observe(one)));
 })();

@@ -14,9 +14,8 @@ import pytest
 from book.play.images_to_bars import check, frames, story
 from calib_utils.metrics import accuracy, expected_calibration_error
 from calib_utils.records import load_record
-from tests.book.play_anew import fitted_temperature
 from tests.book.script_page import ASSETS, course_style, script_page
-from tests.book.test_play_figures import FIGURE
+from tests.book.test_play_figures import FIGURE, fitted_temperature
 from tools.finishing.interactive import placed
 
 ROOT = Path(__file__).parents[2]

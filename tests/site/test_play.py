@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import product
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calib_utils.metrics import ReliabilityBins
-from tests.book.play_anew import ANEW, Setting
+from tests.book.test_play_figures import ANEW, entry
 from tests.site.test_site import BOOK, SITE, Watched, text_of, violations
 from tools.finishing.browser import PHONE
 from tools.finishing.interactive import plays_in
 
+Setting = tuple[int, ...]
 TEXTS = {f"{page}.html": text_of(f"{page}.html") for page in BOOK.pages}
 PAGES = {
     figure: next((name for name, text in TEXTS.items() if f'id="{figure}"' in text), "")
@@ -136,7 +135,7 @@ def last_of(figure: str) -> Setting:
 def corners(figure: str) -> list[Setting]:
     """All controls at their first stop, each one then a step, half the way and all of it, and all.
 
-    The numbers of all settings are in test_play_figures, too.
+    What the data say is tested in test_play_figures.
     """
     first, last = (0,) * len(last_of(figure)), last_of(figure)
     alone = [
@@ -147,56 +146,40 @@ def corners(figure: str) -> list[Setting]:
     return [first, *alone, last]
 
 
-def everything(figure: str) -> list[Setting]:
-    return list(product(*(range(end + 1) for end in last_of(figure))))
-
-
-def same_diagram(drawn: dict[str, list[float]], bins: ReliabilityBins, state: Any) -> None:
+def same_diagram(drawn: dict[str, list[float]], frame: Any, state: Any) -> None:
     """The heights of the bars, their gaps and the counts above them."""
-    full = bins.counts > 0
-    counts, accuracy, confidence = (
-        array[full] for array in (bins.counts, bins.accuracy, bins.confidence)
-    )
+    counts, right, summed = (np.array(side)[np.array(frame[0]) > 0] for side in frame[:3])
     height = state["height"] - AROUND
-    np.testing.assert_allclose(drawn["bars"], height * accuracy, atol=ROUNDING)
-    gaps = height * np.abs(accuracy - confidence)
-    rounded = np.where(counts < 100, 0.006, 0.06) / counts
-    assert (np.abs(drawn["gaps"] - gaps) <= ROUNDING + height * rounded).all()
+    np.testing.assert_allclose(drawn["bars"], height * right / counts, atol=ROUNDING)
+    gaps = height * np.abs(right - summed) / counts
+    np.testing.assert_allclose(drawn["gaps"], gaps, atol=ROUNDING)
     strip = np.array(drawn["strip"])
     np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
     assert strip.max() <= STRIP
 
 
-@pytest.mark.parametrize(
-    "settings", [corners, pytest.param(everything, marks=pytest.mark.thorough)]
-)
 @every_figure
-@pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
-def test_every_stop_shows_what_calib_utils_computes(
-    figure: str, settings: Callable[[str], list[Setting]], browser: Any, address: str
-) -> None:
+def test_every_stop_shows_its_part_of_the_data(figure: str, browser: Any, address: str) -> None:
+    one = PLAYS[figure]
     tab, drawn, errors = opened(browser, address, figure)
     drawn.evaluate(ALONE)
     knobs = Knobs(drawn, last_of(figure))
     play = drawn.locator(".play")
-    dots, visited = set(), set()
-    chosen = settings(figure)
-    for setting, numbers, bins in ANEW[figure](chosen.__contains__):
+    dots, chosen = set(), corners(figure)
+    for setting in chosen:
         knobs.go(setting)
-        visited.add(setting)
         state = play.evaluate(STATE)
+        numbers = [entry(number, one["controls"], setting) for number in one["numbers"]]
         assert state["numbers"] == numbers, setting
         for said in state["said"]:
             assert all(number in said for number in numbers)
         dots.add(tuple(state["dots"]))
-        if bins is None:
-            continue
-        of_each = bins if isinstance(bins, list) else [bins]
-        assert len(state["bars"]) == len(of_each)
-        for nth, one in enumerate(of_each):
-            same_diagram({name: state[name][nth] for name in ("bars", "gaps", "strip")}, one, state)
+        frames = [panel["frames"] for panel in one["panels"] if panel["kind"] == "bins"]
+        assert len(state["bars"]) == len(frames)
+        for nth, table in enumerate(frames):
+            drawn_bins = {name: state[name][nth] for name in ("bars", "gaps", "strip")}
+            same_diagram(drawn_bins, entry(table, one["controls"], setting), state)
     tab.context.close()
-    assert visited == set(chosen)
     assert dots == {()} or len(dots) > 0.2 * len(chosen)  # the dots, if any, move
     assert errors == []
 

@@ -1,4 +1,4 @@
-"""Where no browser is found, who tests is told; what looks at pages finds them."""
+"""Where no browser is found, who tests is told."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tools.finishing.browser import MISSING
-from tools.finishing.screenshots import name_of, pages
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,12 +32,3 @@ def test_without_a_browser_tests_say_so_at_their_end_or_fail(
     *_, last = done.stdout.split("THE PAGES WERE NOT TESTED")
     assert MISSING in last
     assert ("THE PAGES WERE NOT TESTED" in done.stdout) is (not ci)
-
-
-def test_pages_are_found_by_name(tmp_path: Path) -> None:
-    for name in ("book/intro", "notebooks/one", "notebooks/solutions/one", "_static/theme"):
-        (tmp_path / f"{name}.html").parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{name}.html").touch()
-    found = [name_of(path, tmp_path) for path in pages(tmp_path, [])]
-    assert found == ["intro", "one", "solutions.one"]
-    assert [name_of(path, tmp_path) for path in pages(tmp_path, ["one"])] == found[1:]

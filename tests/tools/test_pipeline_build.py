@@ -7,28 +7,24 @@ from __future__ import annotations
 
 import copy
 import html
-import os
 import re
-import runpy
 import shutil
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import tiny_book
-from tests.tiny_book import TinyBook
-from tools.running import snapshot
+from tests.tiny_book import TinyBook, write_tiny_book
+from tools.finishing.site import site_config
+from tools.sources.book import Book
+from tools.sources.errors import MystError
 
 CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
-MAKE, COMPARE, BUILD = "make notebooks", "check the pictures", "build the site"
+RUN = {f"papermill:notebooks/{name}" for name in CHAPTERS}
+CHECK = {f"nbval:notebooks/{name}" for name in CHAPTERS}
 RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
-RUN_SOLVED, CHECK_SOLVED = (f"{step}:notebooks/solutions/01-one" for step in ("papermill", "nbval"))
-ONE, TWO, SOLVED = {RUN_ONE, CHECK_ONE}, {RUN_TWO, CHECK_TWO}, {RUN_SOLVED, CHECK_SOLVED}
 TABLES, GOALS = "parts:tables/results", "parts:tables/goals"
 # Lines of chapter 2 and of the solutions.
 SHARE, SUM = 'print(f"{2 / 3:.3f}")', "1 + 2"
@@ -38,11 +34,7 @@ SHARE, SUM = 'print(f"{2 / 3:.3f}")', "1 + 2"
 def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
     book.tool("tools.running.notebooks", "--execute")
-    assert book.steps() == {
-        *(MAKE, COMPARE, BUILD, "make tables/results.md", "make tables/goals.md"),
-        *(f"run {name} (cpu)" for name in CHAPTERS),
-        *(f"check the outputs of {name}" for name in CHAPTERS),
-    }
+    assert book.steps() == {"notebooks", *RUN, *CHECK, TABLES, GOALS, "drawn", "site"}
     return book
 
 
@@ -130,262 +122,54 @@ def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
     assert "colab" not in built.read("build/html/notebooks/01-one.html")
 
 
-def test_a_second_run_does_nothing(built: TinyBook) -> None:
-    assert built.steps() == set()
-    sources = [path for path in built.root.rglob("*") if "build" not in path.parts]
-    for path in sources:
-        path.touch()
+def test_a_second_build_does_nothing(built: TinyBook) -> None:
     assert built.steps() == set()
 
 
 def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
     with built.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
-        assert built.steps("notebooks") == {MAKE}
-        assert built.waiting() == TWO
-        assert "rises and rises" in built.read("notebooks/02-two.ipynb")
-    assert built.steps() == {MAKE}
-
-
-# A chapter that reads its sources while the test has changed them.
-SLOW = """from pathlib import Path
-from time import sleep
-
-Path("../build/begun").touch()
-while not Path("../build/go").exists():
-    sleep(0.01)
-from calib_utils.late import ECE
-print(ECE, Path("../benchmarks/results/some.json").read_text())
-Path("../build/read").touch()
-while not Path("../build/end").exists():
-    sleep(0.01)"""
-
-
-@pytest.fixture
-def copied(built: TinyBook, tmp_path: Path) -> TinyBook:
-    book = copy.copy(built)
-    book.root = shutil.copytree(built.root, tmp_path / "book", symlinks=True)
-    return book
-
-
-def wait_for(path: Path, run: subprocess.Popen[str]) -> None:
-    while not path.exists():
-        assert run.poll() is None, run.communicate()[0]
-        time.sleep(0.01)
-
-
-def test_what_happens_to_the_sources_during_a_step_belongs_to_the_next_build(
-    copied: TinyBook,
-) -> None:
-    """Back in their place, they have the dates and numbers that they had before."""
-    build, data = copied.root / "build", copied.root / "benchmarks"
-    late = copied.root / "calib_utils/late"
-    late.with_suffix(".py").write_text("ECE = 2.12", "utf-8")
-    with copied.edited("notebooks/02-two.md", SHARE, SLOW):
-        run = copied.started(RUN_TWO)
-        wait_for(build / "begun", run)
-        aside = data.rename(copied.root / "aside")
-        shutil.copytree(aside, data)
-        (data / "results/some.json").write_text("[3]", "utf-8")
-        # Python takes a package before the module of its name.
-        late.mkdir()
-        (late / "__init__.py").write_text("ECE = 3.17", "utf-8")
-        (build / "go").touch()
-        wait_for(build / "read", run)
-        shutil.rmtree(late)
-        shutil.rmtree(data)
-        aside.rename(data)
-        (build / "end").touch()
-        said = run.communicate()[0]
-        assert run.returncode == 0, said
-        assert "2.12 [1]" in copied.read("build/executed/cpu/notebooks/02-two.ipynb")
-        assert copied.steps(RUN_TWO) == set()
-
-
-def test_ctrl_c_while_python_begins_is_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It comes while the snapshot is made, or while what runs on it is imported."""
-
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    begun: list[str] = []
-    with monkeypatch.context() as patched:
-        for name in ("take_lock", "write", "snapshot"):
-            patched.setattr(snapshot, name, lambda *_: None)
-        patched.setattr(os, "chdir", lambda _: None)
-        patched.setattr(os, "execve", lambda python, command, _: begun.extend(command))
-        snapshot.run("early", "list")
-    assert begun == [sys.executable, "-m", "tools.running", "early", "list"]
-    (tmp_path / "early.py").write_text("raise KeyboardInterrupt", "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(snapshot, "take_lock", stopped)
-    for on_snapshot in (False, True):
-        if on_snapshot:
-            monkeypatch.setenv(snapshot.ORIGIN, str(tmp_path))
-        monkeypatch.setattr(sys, "argv", ["tools.running", "early"])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_module("tools.running", run_name="__main__")
-        assert ended.value.code == 130
-        assert capsys.readouterr().out == "\nStopped.\n"
-
-
-@pytest.mark.thorough
-def test_compiled_code_of_another_file_is_not_taken(copied: TinyBook) -> None:
-    """A file of the same size and date as the one before, as `cp -p` and `tar` bring it."""
-    late = copied.root / "calib_utils/late.py"
-    shown = "from calib_utils.late import ECE\nprint(ECE)"
-    with copied.edited("notebooks/02-two.md", SHARE, shown):
-        for ece in ("0.875", "0.125"):
-            late.write_text(f"ECE = {ece}", "utf-8")
-            os.utime(late, (1e9, 1e9))
-            # As somebody does in a notebook or a test.
-            subprocess.run([sys.executable, "-c", "import calib_utils.late"], cwd=copied.root)
-            assert copied.steps(RUN_TWO) >= {"run 02-two (cpu)"}
-            assert ece in copied.read("build/executed/cpu/notebooks/02-two.ipynb")
-
-
-@pytest.mark.thorough
-def test_what_is_stored_waits_for_no_source_that_has_changed_meanwhile(copied: TinyBook) -> None:
-    """Neither an edited notebook nor that of an edited chapter is written over."""
-    build, notebook = copied.root / "build", "notebooks/02-two.ipynb"
-    stored = copied.read(notebook)
-    slow = SLOW.replace("from calib_utils.late import ECE", "ECE = 4")
-    (build / "end").touch()
-    with copied.edited("notebooks/02-two.md", SHARE, slow):
-        run = copied.started(command=("tools.running.notebooks", "--execute", "02-two"))
-        wait_for(build / "begun", run)
-        with copied.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
-            (build / "go").touch()
-            said = run.communicate()[0]
-    assert run.returncode == 0, said
-    assert "notebooks/02-two.md has changed meanwhile: notebooks/02-two.ipynb" in said
-    assert copied.read(notebook) == stored
-
-
-def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
-    # The page on calib_utils.tiny is made from its docstrings; a notebook names the version.
-    checks = {CHECK_TWO, CHECK_SOLVED}  # a check of outputs reads the book, which names the version
-    assert built.waiting_for("calib_utils/__init__.py") == {*ONE, *checks, "notebooks", "site"}
-    assert built.waiting_for("calib_utils/used.py") == {*ONE, *checks, "notebooks", "site"}
-    assert built.waiting_for("calib_utils/tiny.py") == {"site"}
-    assert built.waiting_for("calib_utils/unused.py") == set()
-    assert built.waiting_for("requirements.lock") == {
-        *ONE,
-        *TWO,
-        *SOLVED,
-        "notebooks",
-        TABLES,
-        GOALS,
-        "drawn",
-        "site",
-    }
-
-
-def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
-    assert built.waiting_for("_toc.yml") == {"notebooks", "site"}
-    # The notebook for Colab offers every profile.
-    with built.edited("notebooks/parameters/cpu.yml", "{a: 1}", "{a: 2}"):
-        assert built.waiting() >= {RUN_ONE, "notebooks"}
-        assert RUN_TWO not in built.waiting()
-    with built.edited("notebooks/parameters/gpu.yml", "{a: 5}", "{a: 6}"):
-        assert built.waiting() == {"notebooks"}
-    with built.edited("benchmarks/results/some.json", "[1]", "[2]"):
-        assert built.steps("parts") == {"make tables/results.md"}
+        assert built.steps(CHECK_TWO) == {"notebooks", RUN_TWO, CHECK_TWO}
         assert built.waiting() == {"site"}
-    assert built.steps("parts") == {"make tables/results.md"}
+        assert "rises and rises" in built.read("notebooks/02-two.ipynb")
+    assert RUN_TWO in built.steps()
+
+
+def test_what_reads_a_source_runs_again_when_it_changes(built: TinyBook) -> None:
+    everything = {*RUN, TABLES, GOALS, "drawn", "site"}
+    assert built.waiting_for("calib_utils/used.py") == everything
+    assert built.waiting_for("requirements.lock") == everything
+    assert built.waiting_for("_toc.yml") == {"notebooks", "site"}
     assert built.waiting_for("classroom/assignments/one/goals.toml") == {GOALS}
-    assert built.waiting() == set()
-
-
-def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook) -> None:
-    record = built.root / "calib_utils/kept/some.npz"
+    assert built.waiting_for("tools/finishing/pages.py") == {TABLES, GOALS, "drawn", "site"}
+    with built.edited("notebooks/parameters/cpu.yml", "{a: 1}", "{a: 2}"):
+        assert built.waiting() == {"notebooks", RUN_ONE}
+    record = built.root / "calib_records/new.npz"
     record.parent.mkdir()
-    unfinished = record.with_name("some.npz.part")
-    unfinished.write_bytes(b"da")
-    assert built.waiting() == set()
-    record.write_bytes(b"data")
-    assert built.waiting() == {*ONE, CHECK_TWO, CHECK_SOLVED, "notebooks", "site"}
+    record.touch()
+    assert built.waiting() == everything - {"site"}
     shutil.rmtree(record.parent)
-    assert built.waiting_for("benchmarks/results/some.json") == {TABLES}
     assert built.waiting() == set()
 
 
-@pytest.fixture
-def record(built: TinyBook) -> Iterator[Path]:
-    folder = built.root / "calib_records/predictions"
-    folder.mkdir(parents=True)
-    (folder / "lenet.test.npz").touch()
-    # The outputs of a cell that a test edits are no longer stored.
-    notebook = built.root / "notebooks/02-two.ipynb"
-    stored = notebook.read_bytes()
-    yield folder / "lenet.test.npz"
-    shutil.rmtree(built.root / "calib_records")
-    notebook.write_bytes(stored)
-    assert built.doit()[0] == 0
-
-
-OPENS, LISTS = "open({!r}).close()", "list(__import__('pathlib').Path({!r}).parent.glob('*'))"
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "reads", "step"),
-    [
-        pytest.param(
-            *("notebooks/02-two.md", SHARE, OPENS, RUN_TWO),
-            marks=pytest.mark.thorough,
-        ),
-        ("book/tables/results.py", "import sys\n", OPENS, TABLES),
-        ("book/tables/results.py", "import sys\n", LISTS, TABLES),
-    ],
-)
-def test_a_record_reruns_what_has_opened_it(
-    built: TinyBook, record: Path, name: str, old: str, reads: str, step: str
-) -> None:
-    """And a new record what has listed its folder."""
-    with built.edited(name, old, f"{reads.format(str(record))}\nimport sys\n"):
-        assert built.doit("notebooks", step)[0] == 0
-        assert step not in built.waiting()
-        record.write_text("changed", "utf-8")
-        assert step in built.waiting()
-        assert len(built.steps(step)) == 1
-        record.with_name("resnet.test.npz").touch()
-        assert (step in built.waiting()) is (reads == LISTS)
-
-
-@pytest.mark.parametrize(
-    ("name", "steps"),
-    [
-        ("running/check_outputs.py", {CHECK_ONE, CHECK_TWO, CHECK_SOLVED}),
-        (
-            "running/execute.py",
-            {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks"},
-        ),  # which `--execute` stores outputs with
-        ("sources/colab_notebook.py", {"notebooks"}),
-        ("finishing/sphinx_extension.py", {"site"}),
-    ],
-)
-def test_a_tool_reruns_the_steps_that_import_it(
-    built: TinyBook, name: str, steps: set[str]
-) -> None:
-    assert built.waiting_for(f"tools/{name}") == steps
+def test_what_is_edited_during_a_build_is_read_again_by_the_next(built: TinyBook) -> None:
+    """The content of sources is that of the moment when a build begins."""
+    edits = "from pathlib import Path\nPath('../calib_utils/used.py').write_text('NEW = 1')"
+    with (
+        built.edited("notebooks/02-two.md", SHARE, edits),
+        built.edited("calib_utils/used.py", "", ""),
+    ):
+        assert RUN_TWO in built.steps(RUN_TWO)
+        assert RUN_TWO in built.waiting()
 
 
 def test_a_profile_gives_its_parameters(built: TinyBook) -> None:
-    assert built.steps("papermill:notebooks/01-one", profile="gpu") == {"run 01-one (gpu)"}
+    assert RUN_ONE in built.steps(RUN_ONE, profile="gpu")
     executed = built.read("build/executed/gpu/notebooks/01-one.ipynb")
     assert "a = 5" in executed
     assert '"7"' in executed
     code, said = built.doit(profile="tpu")
     assert code != 0
     assert "no profile 'tpu': notebooks/parameters has cpu, gpu" in said
-
-
-def test_an_unknown_parameter_is_an_error(built: TinyBook) -> None:
-    with built.edited("notebooks/parameters/gpu.yml", "{a: 5}", "{epochs: 5}"):
-        code, said = built.doit("papermill", profile="gpu")
-    assert code != 0
-    assert "its parameters cell does not have epochs" in said
 
 
 def test_warnings_of_sphinx_leave_the_site(built: TinyBook) -> None:
@@ -405,7 +189,7 @@ def test_warnings_of_sphinx_leave_the_site(built: TinyBook) -> None:
 def test_a_profile_with_other_parameters_has_no_stored_outputs(built: TinyBook) -> None:
     """What it prints is not what the committed notebook prints."""
     with built.edited("notebooks/01-one.ipynb", '"3"', '"4"'):
-        assert built.steps(CHECK_ONE, profile="gpu") >= {"check the outputs of 01-one"}
+        assert CHECK_ONE in built.steps(CHECK_ONE, profile="gpu")
 
 
 def line_of(code: str, text: str) -> int:
@@ -419,7 +203,7 @@ DIES, DIVIDES = "import os; os._exit(1)", "1 / 0"
 CLAIMS = "import os; raise ValueError(os.environ['CALIB_CLAIMS'])"
 FAULTS = [
     (
-        *("notebooks/02-two.md", f"{SHARE}\n```\n", f"{SHARE}\n```\n\n:::{{note}}\n", "list"),
+        *("notebooks/02-two.md", f"{SHARE}\n```\n", f"{SHARE}\n```\n\n:::{{note}}\n", RUN_TWO),
         ["notebooks/02-two.md: `:::{note}` is never closed"],
     ),
     (
@@ -428,7 +212,6 @@ FAULTS = [
             "notebooks/02-two.ipynb: the outputs are not the stored ones",
             f"{OF_SHARE}\nCell outputs differ\n",
             "0.668",
-            "The last good one, if any, is still in build/html.",
         ],
     ),
     # What is printed is the same.
@@ -487,3 +270,105 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     page = built.read("build/html/notebooks/01-one.html")
     assert "og:image" not in page
     assert "atom" not in page
+
+
+PARAMETERS = "notebooks/parameters/cpu.yml"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sentence"),
+    [
+        (PARAMETERS, "{a: 1}", "{a: 1", f"{PARAMETERS}:2: this is no YAML: "),
+        (PARAMETERS, "01-one: {a: 1}", "- 01-one", f"{PARAMETERS}: `name: value` is expected"),
+        (PARAMETERS, "{a: 1}", "1", f"{PARAMETERS}: 01-one needs names and values"),
+        (PARAMETERS, "01-one", "one", f"{PARAMETERS}: no chapter one; there is 01-one, 02-two"),
+        (PARAMETERS, "{a: 1}", "{a: many}", f"{PARAMETERS}: a of 01-one is 'many', no int"),
+        ("_toc.yml", "Appendix", "[", "_toc.yml:12: this is no YAML: "),
+        (
+            "_toc.yml",
+            "    chapters:\n      - file: notebooks/solutions/01-one\n",
+            "",
+            "_toc.yml: part 'Solutions' has no chapters",
+        ),
+        ("_toc.yml", "02-two", "03-three", "notebooks/03-three.md does not exist: write it"),
+        ("_config.yml", "title:", "title: [", "_config.yml:"),
+        ("_config.yml", "https://github.com/OWNER/REPOSITORY", "someone", "'someone': write "),
+    ],
+)
+def test_a_bad_setting_is_told_in_a_sentence(
+    built: TinyBook, name: str, old: str, new: str, sentence: str
+) -> None:
+    with built.edited(name, old, new):
+        code, said = built.doit(RUN_ONE)
+    assert code != 0
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+# Runs a command where there is no network, but a way to itself.
+ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--unshare-net")
+
+
+def works(program: str, *options: str) -> bool:
+    return (
+        shutil.which(program) is not None
+        and subprocess.run([program, *options, "true"], capture_output=True).returncode == 0
+    )
+
+
+@pytest.fixture(scope="module")
+def built_anew(built: TinyBook, tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    """The same sources, built elsewhere from the beginning, without a network where that can be."""
+    copied = copy.copy(built)
+    assert built.doit()[0] == 0
+    copied.root = tmp_path_factory.mktemp("again") / "elsewhere"
+    shutil.copytree(built.root, copied.root, ignore=shutil.ignore_patterns("build"))
+    steps = copied.steps(within=ALONE if works(*ALONE) else ())
+    assert {"notebooks", RUN_TWO, "site"} <= steps
+    return copied
+
+
+def files_of_site(book: TinyBook) -> dict[str, bytes]:
+    folder = book.root / "build/html"
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.thorough
+def test_two_builds_are_the_same_bytes(built: TinyBook, built_anew: TinyBook) -> None:
+    first, second = files_of_site(built), files_of_site(built_anew)
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not works(*ALONE), reason="no bubblewrap on this machine")
+def test_without_any_network_the_book_is_built(built_anew: TinyBook) -> None:
+    """From the first step to the last, by a fixture that is alone wherever that can be."""
+    assert "0.667" in built_anew.read("build/html/notebooks/02-two.html")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/Someone/course",
+        "https://github.com/Someone/course/",
+        "https://github.com/Someone/course.git",
+        "http://www.github.com/Someone/course",
+        "git@github.com:Someone/course.git",
+        "ssh://git@github.com/Someone/course.git",
+    ],
+)
+def test_an_address_may_be_written_as_git_or_a_browser_gives_it(tmp_path: Path, url: str) -> None:
+    book = Book(write_tiny_book(tmp_path, url=url))
+    assert book.repository == "https://github.com/Someone/course"
+    assert book.website == "https://someone.github.io/course/"
+    assert site_config(book)["repository"]["url"] == book.repository
+
+
+@pytest.mark.parametrize(
+    "url", ["https://github.com/someone", "someone/course", "https://gitlab.com/someone/course"]
+)
+def test_an_address_that_is_no_repository_is_an_error(tmp_path: Path, url: str) -> None:
+    book = Book(write_tiny_book(tmp_path, url=url))
+    with pytest.raises(MystError, match="repository url"):
+        _ = book.repository

@@ -27,7 +27,6 @@ from tools.finishing.pages import BUILD, NEW, SITE
 from tools.finishing.policy import guard
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
-from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
 from tools.sources.generated import parts
@@ -87,7 +86,11 @@ def not_found(book: Book, root: str) -> dict[str, str]:
 def stage(book: Book, profile: str, folder: Path) -> None:
     """Copy pages, pictures and executed notebooks to where Sphinx builds."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree("book", folder / "book", ignore=shutil.ignore_patterns(*NO_DATA))
+    shutil.copytree(
+        "book",
+        folder / "book",
+        ignore=shutil.ignore_patterns(".*", "__pycache__", "*.part", "*.py"),
+    )
     for part in parts().values():
         target = folder / "book" / part
         target.parent.mkdir(parents=True, exist_ok=True)

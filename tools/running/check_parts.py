@@ -12,18 +12,16 @@ from pathlib import Path
 
 from tools.running.kernel import plain_environment
 from tools.running.notebook_pictures import difference, small
-from tools.running.snapshot import BUILD, given_back
 from tools.sources.atomic import write_bytes
 from tools.sources.generated import copy_of, maker, parts, shown_in_chapters
 
+BUILD = Path("build")
+
 
 def drawn(script: Path) -> str:
-    """What a script draws, in the form in which it is stored."""
-    target = BUILD / parts()[script].with_suffix(".png")
-    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
-    command = [sys.executable, "-m", "tools.sources.errors", *maker(script), str(target)]
-    subprocess.run(command, env=environment, check=True)
-    return small(b64encode(target.read_bytes()).decode())
+    """What a script has drawn, in the form in which it is stored."""
+    picture = BUILD / parts()[script].with_suffix(".png")
+    return small(b64encode(picture.read_bytes()).decode())
 
 
 def stored(script: Path) -> str | None:
@@ -33,11 +31,13 @@ def stored(script: Path) -> str | None:
 
 def store_parts() -> None:
     """Draw them, and store those that show something else now."""
+    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
     for script in shown_in_chapters():
+        command = [sys.executable, "-m", "tools.sources.errors", *maker(script)]
+        subprocess.run([*command, str(BUILD / parts()[script])], env=environment, check=True)
         picture = drawn(script)
         if difference(stored(script), picture):
-            with given_back(copy_of(script)):
-                write_bytes(copy_of(script), b64decode(picture))
+            write_bytes(copy_of(script), b64decode(picture))
             print(f"wrote {copy_of(script)}")
 
 

@@ -55,8 +55,7 @@ def kernel_environment(figures: str) -> dict[str, str]:
         folder / "profile_default/ipython_kernel_config.py",
         f"c.InlineBackend.figure_formats = {set(figures.split())}\n"
         "c.IPKernelApp.log_level = 'CRITICAL'\n"
-        f"c.InlineBackend.rc = {DRAWING}\n"
-        "c.IPKernelApp.extensions = ['tools.sources.opened_records']\n",
+        f"c.InlineBackend.rc = {DRAWING}\n",
     )
     jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}
     return {

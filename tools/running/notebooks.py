@@ -17,7 +17,6 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools.running.snapshot import given_back
 from tools.sources.book import Book, chosen, figure_of
 from tools.sources.chapter_notebook import is_solutions, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
@@ -91,12 +90,10 @@ def main() -> None:
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
     for page in chosen(book.chapters, arguments.chapters):
-        files = Path(f"{page}.md"), Path(f"{page}.ipynb")
-        with naming(page), given_back(*files):
+        with naming(page):
             make(book, page, arguments.execute)
-    with given_back(README):
-        if README.exists() and update(book):
-            print(f"wrote {README}")
+    if README.exists() and update(book):
+        print(f"wrote {README}")
     if arguments.execute and not arguments.chapters:
         from tools.running.check_parts import store_parts
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tools.sources.opened_records import watch
-
 
 class MystError(ValueError):
     """A source says something that the pipeline cannot turn into a notebook or a page."""
@@ -35,7 +33,6 @@ def plainly() -> Iterator[None]:
 def main(target: str, *arguments: str) -> None:
     """Run a module or a script as Python does."""
     sys.argv = [target, *arguments]
-    watch()
     with plainly():
         if target.endswith(".py"):
             sys.path.insert(0, str(Path(target).parent.absolute()))

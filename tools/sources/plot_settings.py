@@ -39,10 +39,12 @@ def svg_of(figure: Figure) -> str:
 
 
 def save(figure: Callable[[], Figure]) -> None:
-    """Draw a script's figure into the file that its command names."""
+    """Draw a script's figure into the file that its command names, and as a PNG beside it."""
     import matplotlib.pyplot as plt
 
     plt.rcParams |= DRAWING
     target = Path(sys.argv[1])
     target.parent.mkdir(parents=True, exist_ok=True)
-    figure().savefig(target, metadata={"Date": None})
+    drawn = figure()
+    drawn.savefig(target, metadata={"Date": None})
+    drawn.savefig(target.with_suffix(".png"))
