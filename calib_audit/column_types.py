@@ -198,7 +198,7 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
         except (ValueError, TypeError):
             row = next(i for i, value in enumerate(values) if not is_number(value))
             text = str(values[row])
-            advice = "give numbers"
+            advice = f"give a number for each word, such as 0.9 for {printable(text)!r}"
             if "%" in text:
                 advice = "give probabilities from 0 to 1, without a percent sign"
             elif "," in text and is_number(text.replace(",", ".")):
