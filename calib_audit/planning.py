@@ -72,7 +72,10 @@ def rows_for(
 
 
 def _typical(n: float, rate: float) -> list[BinSums]:
-    """The sums of ``n`` rows of a calibrated model, whose error only one in five would exceed."""
+    """The sums of ``n`` rows of a calibrated model, whose error only one in five would exceed.
+
+    In each of the two binnings one in ten does, since a report looks at the larger error of both.
+    """
     scores = betaincinv(2 * rate, 2 * (1 - rate), (np.arange(20 * _BINS) + 0.5) / (20 * _BINS))
     places = np.minimum((scores * _BINS).astype(int), _BINS - 1)
     found = []
@@ -80,8 +83,8 @@ def _typical(n: float, rate: float) -> list[BinSums]:
         counts = bins.sum(axis=1) * n / len(scores)
         expected = bins @ scores * n / len(scores)
         spread = bins @ (scores * (1 - scores)) * n / len(scores)
-        # Of a folded normal: the mean, and what one in five sums of so many exceeds.
-        size = (2 / np.pi) ** 0.5 + 0.84 * ((1 - 2 / np.pi) / len(counts)) ** 0.5
+        # Of a folded normal: the mean, and what one in ten sums of so many exceeds.
+        size = (2 / np.pi) ** 0.5 + 1.28 * ((1 - 2 / np.pi) / len(counts)) ** 0.5
         gaps = size * spread**0.5
         found.append(BinSums(np.stack([counts, expected + gaps, expected, spread, spread])))
     return found

@@ -45,6 +45,5 @@ def save(figure: Callable[[], Figure]) -> None:
     plt.rcParams |= DRAWING
     target = Path(sys.argv[1])
     target.parent.mkdir(parents=True, exist_ok=True)
-    drawn = figure()
-    drawn.savefig(target, metadata={"Date": None})
-    drawn.savefig(target.with_suffix(".png"))
+    for path in (target, target.with_suffix(".png")):
+        figure().savefig(path, metadata={"Date": None})  # a second save would lay it out again
