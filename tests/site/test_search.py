@@ -16,7 +16,7 @@ FIRST = {
     "deep ensembles": "notebooks/since-2017.html#averages-of-networks",
     "reliability diagrams": "notebooks/what-calibration-means.html#ninety-per-cent-sure",
     "conformal": "notebooks/deciding-with-probabilities.html#a-set-instead-of-a-single-class",
-    "baseline": "notebooks/can-you-trust-an-ece.html#how-large-is-the-baseline",
+    "baseline": "notebooks/ece-and-mce.html#why-a-calibrated-model-does-not-score-zero",
     "number of bins": "notebooks/ece-and-mce.html#why-bins-and-how-many",
     "overconfident": f"{CAUSES}#why-modern-networks-are-overconfident",
     "language models": "notebooks/language-models.html#do-language-models-know-what-they-know",
