@@ -258,6 +258,8 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert built.doit("nbval")[0] == 0
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
     shutil.copytree(built.root / "build", course.root / "build", symlinks=True)
+    for made in (built.root / "notebooks").rglob("*.ipynb"):
+        shutil.copy(made, course.root / made.relative_to(built.root))
     course.tool("tools.finishing.site", "cpu")
     page = course.read("build/html/notebooks/01-one.html")
     button = "https://colab.research.google.com/github/someone/course/blob/main/notebooks/01-one"
