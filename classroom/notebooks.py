@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import deepcopy
 from typing import Any
 
 import jupytext
@@ -28,6 +29,20 @@ METADATA = {
 
 def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> NotebookNode:
     """The notebook of a sheet, as students get it or with the solutions."""
+    found = _unsolved(name, secret, sheet)
+    return with_solutions(found, name, variant_of(name, secret, sheet)) if solved else found
+
+
+def with_solutions(released: NotebookNode, name: str, variant: Variant) -> NotebookNode:
+    """A student's notebook with the solutions of its sheet."""
+    solved = deepcopy(released)
+    for cell in solved.cells:
+        if cell.cell_type == "code" and "question" in cell.metadata:
+            cell.source = with_answers(name, variant, cell.source)
+    return solved
+
+
+def _unsolved(name: str, secret: bytes, sheet: str) -> NotebookNode:
     goals, variant = read_goals(name), variant_of(name, secret, sheet)
     values = values_of(goals, variant, sheet)
     given = {"sheet": sheet, **variant}
@@ -39,8 +54,6 @@ def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> Note
         elif cell.source == IMPORT:
             cell.source = HELPER.read_text("utf-8").strip()
             cell.metadata = {"cellView": "form", "jupyter": {"source_hidden": True}}
-        elif solved and "question" in cell.metadata:
-            cell.source = with_answers(name, variant, cell.source)
         if "variant" in cell.metadata.get("tags", []):
             cell.source = with_values(cell.source, given)
         elif cell.cell_type == "code" and "question" not in cell.metadata:

@@ -13,9 +13,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
+from calib_utils._files import write_text
 from calib_utils.records.npz import write_npz
 from classroom import ClassroomError
-from classroom.files import write_text
 from classroom.goals import ASSIGNMENTS, load, read_goals
 from classroom.known import known
 from classroom.notebooks import (
@@ -23,6 +23,7 @@ from classroom.notebooks import (
     notebook,
     rendered,
     source_of,
+    with_solutions,
     without_imports,
 )
 from classroom.results import write_csv
@@ -57,7 +58,8 @@ def release(name: str, folder: Path, key: str | None = None) -> Path:
     for sheet, released in sheets.items():
         place, file = students / f"sheet-{sheet}", f"{name}-{sheet}.ipynb"
         write_notebook(released, place / file)
-        write_notebook(notebook(name, secret, sheet, solved=True), teacher / file)
+        solved = with_solutions(released, name, variant_of(name, secret, sheet))
+        write_notebook(solved, teacher / file)
         for data, arrays in data_of(name, secret, sheet).items():
             write_npz(place / data, arrays, {"assignment": name})
     variants = [[sheet, *variant_of(name, secret, sheet).values()] for sheet in SHEETS]
