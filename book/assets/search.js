@@ -108,9 +108,9 @@
     const all = folded(question.normalize("NFC")).split(/[\s?!,;:"“”]+/).filter(Boolean);
     const isName = sections.some((one) => one.cores.includes(core(all.join(" ")))); // as "one versus rest"
     const telling = all.filter((word) => !STOP.has(word)), words = isName || !telling.length ? all : telling;
-    const found = new Map(), patterns = [];
+    const found = new Map(), patterns = [], isAsked = all[0] === "what" && all.length > 1;
     const ask = (others, least) => {
-      const isAsked = all[0] === "what" && all.length > 1, next = search(others, isAsked, least);
+      const next = search(others, isAsked, least);
       next.found.forEach((one) => {
         if (!found.has(one.section) || (isAsked && one.exact)) found.set(one.section, one);
       });
