@@ -119,9 +119,9 @@ def _report(given: Sequence[str]) -> int:
                 f"{args.save_calibrator} contains {found.calibrator!r}"
                 + (f", with a map for each value of {column!r}" if column else "")
             )
-            if found.recalibrators is not None:
-                left = still_wrong(found.groups, found.recalibrators)
-                print(left.strip(), end="\n" if left else "")
+            tried = found.recalibrators
+            if tried is not None and (left := still_wrong(found.groups, tried)):
+                print(left.strip())
     return found.verdict.exit_code
 
 

@@ -21,7 +21,7 @@ from calib_audit.column_types import (
     is_missing,
     texts_of,
 )
-from calib_audit.columns import there
+from calib_audit.columns import columns_of_group
 from calib_audit.files import open_source
 from calib_audit.probabilities import log_probs_of, probabilities, scores_in
 from calib_audit.source import Source
@@ -86,7 +86,7 @@ def _write(
 ) -> int:
     recalibrator = load(calibrator)
     source = open_source(data)
-    group = _column_of_groups(recalibrator, group, source)
+    of_group = _columns_of_group(recalibrator, group, source)
     scores, kind = scores_of(source, score, vars(recalibrator).get("n_classes_"))
     fitted = list(recalibrator.columns_)
     scores = fitted if sorted(fitted) == sorted(scores) else scores  # in the order of the fit
@@ -107,11 +107,10 @@ def _write(
             given = log_probs_of(found.probs, found.logits)
         else:  # bins have edges of the type that the file has
             given = found.probs.astype(float_type(raw[name] for name in scores))
-        if group is None:
+        if of_group is None:
             recalibrated = recalibrator.predict_proba(given)
         else:
-            cells = group.split("*") if group not in raw else [group]
-            parts = [_groups_in(raw[name], name, places, source.words) for name in cells]
+            parts = [_groups_in(raw[name], name, places, source.words) for name in of_group]
             groups = as_array(crossed([as_coded(part) for part in parts]))
             new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
             recalibrated = _by_groups(recalibrator, given, groups)
@@ -119,17 +118,19 @@ def _write(
         columns = raw | dict(zip(scores, recalibrated.T, strict=True))
         writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))
         n += len(places)
-    if new_groups:
+    if of_group and new_groups:
         warnings.warn(
-            f"{group}: {len(new_groups):,} of its groups were not in the fit, such as "
+            f"{'*'.join(of_group)}: {len(new_groups):,} of its groups were not in the fit, such as "
             f"{min(new_groups)!r}; their rows get the common map",
             stacklevel=3,
         )
     return n
 
 
-def _column_of_groups(recalibrator: Recalibrator, named: str | None, source: Source) -> str | None:
-    """The column that says which map a row gets; None if all get the same."""
+def _columns_of_group(
+    recalibrator: Recalibrator, named: str | None, source: Source
+) -> list[str] | None:
+    """The columns that say which map a row gets; None if all get the same."""
     if not len(getattr(recalibrator, "groups_", ())):
         if named is not None:
             raise ValueError(
@@ -143,11 +144,7 @@ def _column_of_groups(recalibrator: Recalibrator, named: str | None, source: Sou
             "group: the calibrator has a map for each group, and was not fitted by a report; name "
             "the column of groups with group=..."
         )
-    if name in source.columns or "*" not in name:
-        return there(name, source.columns)
-    for part in name.split("*"):
-        there(part, source.columns)
-    return name
+    return columns_of_group(name, source.columns)
 
 
 def _groups_in(values: np.ndarray, name: str, places: np.ndarray, words: bool) -> np.ndarray:

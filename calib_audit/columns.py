@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-__all__ = ["Columns", "choose_columns", "choose_scores", "guess_label", "guess_scores", "there"]
+__all__ = [
+    "Columns",
+    "choose_columns",
+    "choose_scores",
+    "columns_of_group",
+    "guess_label",
+    "guess_scores",
+    "there",
+]
 
 _PREFIXES = "prob_", "logit_", "logprob_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
@@ -196,8 +204,8 @@ def choose_columns(
         if unit not in UNITS:
             raise ValueError(f"time: expected a unit {', '.join(UNITS)}, found {unit!r}")
     crossed = tuple(name for name in group if name not in head and "*" in name)
-    for column in (each for name in crossed for each in name.split("*")):
-        there(column, head)
+    for name in crossed:
+        columns_of_group(name, head)
     return Columns(
         label=there(label, head),
         scores=tuple(scores),
@@ -325,6 +333,16 @@ def there(name: str, head: Sequence[str]) -> str:
     near = difflib.get_close_matches(name, head, 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise ValueError(f"{name}: there is no such column, only {_some(head)}{meant}")
+
+
+def columns_of_group(name: str, head: Sequence[str]) -> list[str]:
+    """The columns whose values make the groups: this one, or several, as of ``region*product``.
+
+    Raises:
+        ValueError: if one is not there.
+    """
+    parts = [name] if name in head else name.split("*")
+    return [there(part, head) for part in parts]
 
 
 def _some(names: Sequence[str]) -> str:

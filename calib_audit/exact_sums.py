@@ -26,13 +26,23 @@ from calib_audit.lots import Lots
 from calib_audit.rows import Rows
 from calib_utils.metrics.bins import uniform_index
 
-__all__ = ["CELL_ENDS", "UNIT", "ExactSums", "cells_of", "in_bins", "in_cells", "moments"]
+__all__ = [
+    "CELL_ENDS",
+    "FARTHEST",
+    "PER_LOG_ODDS",
+    "UNIT",
+    "ExactSums",
+    "cells_of",
+    "in_bins",
+    "in_cells",
+    "moments",
+]
 
 UNIT = 2.0**32
 _MOST_ROWS = 2**31  # whose sums still fit into 64 bits
-_PER_LOG_ODDS, _FARTHEST = 128, 40
-_LAST = 2 * _FARTHEST * _PER_LOG_ODDS
-_EDGES = (np.arange(_LAST + 2) - 0.5) / _PER_LOG_ODDS - _FARTHEST
+PER_LOG_ODDS, FARTHEST = 128, 40
+_LAST = 2 * FARTHEST * PER_LOG_ODDS
+_EDGES = (np.arange(_LAST + 2) - 0.5) / PER_LOG_ODDS - FARTHEST
 # Between which confidences each cell lies; the first has those of 0, and the last those of 1.
 CELL_ENDS = np.concatenate([[0.0], expit(_EDGES[1:-1]), [1.0]])
 _STEP = 1 << 17  # numbers of an array, of which a few fit into a cache
@@ -262,8 +272,8 @@ def _bin_sums(array: np.ndarray, found: np.ndarray) -> BinSums:
 
 def cells_of(log_odds: np.ndarray) -> np.ndarray:
     """The cell of each: the nearest multiple of 1/128, from -40 to 40."""
-    near = np.clip(log_odds, -_FARTHEST, _FARTHEST)
-    return np.rint((near + _FARTHEST) * _PER_LOG_ODDS).astype(np.intp)
+    near = np.clip(log_odds, -FARTHEST, FARTHEST)
+    return np.rint((near + FARTHEST) * PER_LOG_ODDS).astype(np.intp)
 
 
 def _together(columns: list[tuple[str | None, Coded]], n_bins: int) -> list[Any]:

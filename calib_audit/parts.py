@@ -32,6 +32,7 @@ __all__ = [
     "gap_of",
     "judge_gaps",
     "judge_parts",
+    "left_wrong",
     "outcome_of",
     "parted_by",
     "written",
@@ -228,6 +229,17 @@ def _measured_worth(bins: BinSums, n: float, variance: float) -> float:
         return 0.0
     largest = variance * (n - 1) / float(chdtri(n - 1, 1 - _UNSURPRISING))
     return float(min(happened * (1 - happened) / largest, bins.n))
+
+
+def left_wrong(before: Sequence[Part], after: Sequence[Part]) -> list[str]:
+    """The names of those that a map leaves beyond, or that were and it does not bring within."""
+    then = {part.name: part.outcome for part in after}
+    return [
+        part.name
+        for part in before
+        if then.get(part.name) == BEYOND
+        or (part.outcome == BEYOND and then.get(part.name) != WITHIN)
+    ]
 
 
 def _chance_of_blocks(equal: float, rate: float, gap: float, limit: float) -> float:

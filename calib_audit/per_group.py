@@ -10,7 +10,7 @@ import numpy as np
 
 from calib_audit.bin_sums import BinSums, confidences_of, losses, sums_of_blocks, tally
 from calib_audit.column_types import as_array
-from calib_audit.parts import BEYOND, WITHIN, Part, judge_parts
+from calib_audit.parts import Part, judge_parts, left_wrong
 from calib_audit.rows import Rows
 from calib_utils.comparing.pairs import Difference, paired_difference
 from calib_utils.recalibration import PlattPerGroup
@@ -83,11 +83,7 @@ def try_per_group(
     learn = rows if fit_rows is None else fit_rows
     started = left if common is rows else judge_groups(rows, limits)
     wrong = {
-        name: [
-            now.name
-            for then, now in zip(started[name], parts, strict=True)
-            if now.outcome == BEYOND or (then.outcome == BEYOND and now.outcome != WITHIN)
-        ]
+        name: left_wrong(started[name], parts)
         for name, parts in left.items()
         if name in learn.groups
     }

@@ -18,7 +18,7 @@ from calib_utils._masks import log_of_probs
 
 __all__ = ["Probabilities", "from_logs", "log_probs_of", "probabilities", "row_sums", "scores_in"]
 
-_ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
+ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
 _MINUS_INFINITE = {"-inf", "-infinity"}
 
 
@@ -93,7 +93,7 @@ def probabilities(
     if len(names) == 1:
         return Probabilities(scores[:, 0])
     sums = row_sums(scores)
-    off = np.abs(sums - 1) > _ROUNDED
+    off = np.abs(sums - 1) > ROUNDED
     rescaled = 0
     if rescale and not sums.all():
         row = (sums == 0).argmax()
@@ -135,7 +135,7 @@ def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> n
         raise ValueError(f"{where}; name columns of log-odds or logits logit or logit_…")
     if scores.max() > 2:
         raise ValueError(f"{where}; if these are percentages, divide all by 100 first")
-    if scores.max() > 1 + _ROUNDED:
+    if scores.max() > 1 + ROUNDED:
         raise ValueError(f"{where}; rounding does not explain that, so give probabilities")
     return np.minimum(scores, 1)
 
@@ -171,7 +171,7 @@ def from_logs(logs: np.ndarray, names: Sequence[str], places: np.ndarray) -> Pro
     probs = np.exp(np.minimum(logs, 1.0))
     listed = probs > 0
     sums = row_sums(probs)
-    bad = (sums > 1 + _ROUNDED) | ~listed.any(axis=1)
+    bad = (sums > 1 + ROUNDED) | ~listed.any(axis=1)
     if bad.any():
         row = int(bad.argmax())
         first, last = names[0], names[-1]

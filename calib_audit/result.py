@@ -67,7 +67,8 @@ class Report(Findings):
                     + (f"; {part.after} after recalibration" if part.after else "")
                     + (f"; {part.own} with a map for each group" if part.own else "")
                 )
-            lines += [f"  {others(table)}"] if others(table) else []
+            if more := others(table):
+                lines.append(f"  {more}")
         lines += [f"  {class_note(self)}"] if self.classes and class_note(self) else []
         if self.times:
             lines += ["", f"By {self.columns.time!r}"]

@@ -29,9 +29,9 @@ from calib_utils._arrays import effective_size
 from calib_utils._masks import MANY, like_probs
 from calib_utils.metrics.bins import rounded
 
-__all__ = ["Counts", "Rows", "RowsReader"]
+__all__ = ["LABELS", "Counts", "Rows", "RowsReader"]
 
-_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
+LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
 
 
@@ -295,7 +295,7 @@ class RowsReader:
     def _labels(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         columns, counts = self.columns, self.counts
         if columns.binary and columns.positive is None:
-            known: dict[str, int] = _LABELS
+            known: dict[str, int] = LABELS
         elif columns.binary:
             found = without_point(texts_of(values))
             happened = found == without_point(np.array([columns.positive]))[0]

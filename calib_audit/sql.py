@@ -17,9 +17,10 @@ import numpy as np
 from calib_audit.bin_sums import check_few
 from calib_audit.column_types import is_missing, texts_of, times_of, without_point
 from calib_audit.columns import Columns, choose_columns
-from calib_audit.exact_sums import UNIT, ExactSums
+from calib_audit.exact_sums import FARTHEST, PER_LOG_ODDS, UNIT, ExactSums
 from calib_audit.formatting import counted_rows
-from calib_audit.rows import Counts
+from calib_audit.probabilities import ROUNDED
+from calib_audit.rows import LABELS, Counts
 from calib_audit.source import Source
 
 __all__ = ["DIALECTS", "are_sums", "query", "sums_in"]
@@ -27,7 +28,7 @@ __all__ = ["DIALECTS", "are_sums", "query", "sums_in"]
 _FINE = 2**62  # units of a weighted term, which is at most 1
 _LARGEST = "0.9999999999999999"
 _LOWEST = float(-np.log(np.finfo(float).smallest_subnormal))
-_ROUNDED = 1e-2  # as for rows
+_BINS = 15
 _TIMES = {"Y": 4, "M": 7, "W": 10, "D": 10, "h": 13}  # characters of a date that tell a span
 _OF_CELLS = 0, 1, 2, 4, 7, 8, 10  # of the sums with weights
 _PART = "about", "part", "value", "place", "hit", "n"
@@ -115,7 +116,7 @@ WITH typed AS (
 ), measured AS (
   SELECT *, {self._measured()} FROM scored
 ), binned AS (
-  SELECT *, {_bin("near", 15)} AS bin FROM measured
+  SELECT *, {_bin()} AS bin FROM measured
 ), summed AS (
   SELECT {held},
     count(*) AS n,
@@ -173,7 +174,7 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
         if columns.kind == "logit":
             cases += [("NOT (s BETWEEN -4e9 AND 4e9)", "logit", score)]
         else:
-            cases += [(f"NOT (s BETWEEN 0 AND {1 + _ROUNDED})", "probability", score)]
+            cases += [(f"NOT (s BETWEEN 0 AND {1 + ROUNDED})", "probability", score)]
         if columns.positive is None:
             cases += [(f"lower(label_text) NOT IN ({_YES}, {_NO})", "label", columns.label)]
         return "CASE" + "".join(f" WHEN {c} THEN '{what} {n}'" for c, what, n in cases) + " END"
@@ -202,14 +203,15 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
     def _measured(self) -> str:
         """The NLL, the cell of log-odds, and nearly the bin."""
         kept = f"least(c, {_LARGEST})"
-        odds = f"CASE WHEN c <= 1e-300 THEN -40 ELSE ln({kept} / (1 - {kept})) END"
+        odds = f"CASE WHEN c <= 1e-300 THEN -{FARTHEST} ELSE ln({kept} / (1 - {kept})) END"
         low = f"CASE WHEN c <= 1e-300 THEN {_LOWEST!r} ELSE -ln({kept}) END"
         nll = f"CASE WHEN hit = 1 THEN {low} ELSE -ln(1 - {kept}) END"
         if self.columns.kind == "logit":
             odds, far = "s", "CASE WHEN hit = 1 THEN -s ELSE s END"
             nll = f"greatest({far}, 0) + ln(1 + exp(-least(abs(s), 700)))"
-        cell = f"floor((least(greatest({odds}, -40), 40) + 40) * 128 + 0.5)"
-        near = self._as("least(floor(c * 15), 14)", 2)
+        near_zero = f"least(greatest({odds}, -{FARTHEST}), {FARTHEST})"
+        cell = f"floor(({near_zero} + {FARTHEST}) * {PER_LOG_ODDS} + 0.5)"
+        near = self._as(f"least(floor(c * {_BINS}), {_BINS - 1})", 2)
         return f"{self._as(nll, 1)} AS nll, {self._as(cell, 2)} AS cell, {near} AS near"
 
     def _sums(self) -> list[str]:
@@ -229,17 +231,23 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
         return f"sum({self._as(self._as(f'floor(({term}) * {unit:.0f}e0{half})', 2), 3)})"
 
 
-_YES, _NO = "'1', '1.0', 'true', 'yes'", "'0', '0.0', 'false', 'no'"
+def _labels(of: int) -> str:
+    """The words that mean 0, or 1; a whole number may be written as a float."""
+    words = [word for word, label in LABELS.items() if label == of]
+    return ", ".join(f"'{w}', '{w}.0'" if w.isdigit() else f"'{w}'" for w in words)
 
 
-def _bin(near: str, n: int) -> str:
+_NO, _YES = map(_labels, (0, 1))
+
+
+def _bin() -> str:
     """The bin of c, right-closed; an edge that float32 rounds up is still one."""
-    edges = np.arange(1, n) / n
+    edges = np.arange(1, _BINS) / _BINS
     up = [float(e) for e, given in zip(edges.astype(np.float32), edges, strict=True) if e > given]
     marks = ", ".join(map(repr, up))
     return (
-        f"CASE WHEN {near} > 0 AND (c <= {near} / {n}e0 OR c IN ({marks})) THEN {near} - 1 "
-        f"ELSE {near} END"
+        f"CASE WHEN near > 0 AND (c <= near / {_BINS}e0 OR c IN ({marks})) THEN near - 1 "
+        "ELSE near END"
     )
 
 
@@ -269,7 +277,7 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
         raise ValueError(f"{source.name}: expected sums in format 1; print the query again")
     lists = {key: tuple(each) for key, each in known.items() if isinstance(each, list)}
     columns = Columns(**(known | lists))
-    found = ExactSums(15, weighted=columns.weight is not None)
+    found = ExactSums(_BINS, weighted=columns.weight is not None)
     weighted = found.weighted
     for which, name, at, right, count, *rest in zip(
         part.tolist(), value.tolist(), place, hit, n, *sums, strict=True

@@ -419,13 +419,10 @@ def recalibrator_sentence(report: Findings) -> str:
         return text
     column, maps = of_groups
     where = "in the groups that are wrong without it"
-    return (
-        f"{text} A map for each value of {column!r} (PlattPerGroup) lowers it {where} by a further "
-        f"{_at_least(maps)}."
-        if best is not None
-        else f"{text} A map for each value of {column!r} (PlattPerGroup) does {where}: it lowers "
-        f"their NLL by {_at_least(maps)}."
-    )
+    does = f"does {where}: it lowers their NLL by"
+    if best is not None:
+        does = f"lowers it {where} by a further"
+    return f"{text} A map for each value of {column!r} (PlattPerGroup) {does} {_at_least(maps)}."
 
 
 def cost_lines(report: Findings) -> list[str]:

@@ -23,6 +23,7 @@ from calib_audit.parts import (
     Span,
     allowed,
     begins,
+    left_wrong,
     outcome_of,
     written,
 )
@@ -240,15 +241,9 @@ def still_wrong(groups: Mapping[str, Sequence[Part]], recalibrators: TriedRecali
         after = {of_groups[0]: of_groups[1].parts}
     failed: list[str] = []
     for column, parts in groups.items():
-        then = {part.name: part.outcome for part in after.get(column, ())}
-        bad = [
-            part
-            for part in parts
-            if then.get(part.name) == BEYOND
-            or (part.outcome == BEYOND and then.get(part.name) != WITHIN)
-        ]
+        bad = left_wrong(parts, after.get(column, ()))
         many = len(groups) > 1
-        failed += [f"`{printable(f'{column} {p.name}' if many else p.name)}`" for p in bad]
+        failed += [f"`{printable(f'{column} {name}' if many else name)}`" for name in bad]
     if not failed:
         return ""
     return f" These rows do not show {_listed(failed)} within the tolerance after it."

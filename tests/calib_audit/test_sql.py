@@ -139,6 +139,20 @@ def test_rows_that_are_no_predictions_are_counted(name: str, value: Any, message
         assert "1 row was dropped because a value was missing" in found.read
 
 
+@pytest.mark.parametrize("score", [1.00005, 1.0005, 1.005])
+def test_a_score_above_one_is_taken_or_refused_as_in_rows(score: float) -> None:
+    rows = {"p": np.append(SCORE[:500], score), "y": np.append(COLUMNS["y"][:500], 1)}
+    sums = sums_of(pa.table(rows), score="p", label="y")
+    try:
+        report(rows, score="p", label="y", cross_fit=0)
+    except ValueError:
+        with pytest.raises(ValueError, match="p: expected probabilities from 0 to 1"):
+            report(sums)
+    else:
+        assert score < 1.0001
+        assert report(sums).measures.n == 501
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["sql", "--score", "p", "--label", "y", "--group", "region", "--time", "hour:D"]
     assert main([*given, "--table", "log"]) == 0
