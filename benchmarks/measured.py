@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import RESULTS
+from calib_utils._files import write_text
 from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
 
 def facts(*packages: str) -> dict[str, Any]:

@@ -16,12 +16,12 @@ import numpy as np
 
 from book.play.temperature import NAMES, measured, printed, turned
 from book.resnet34 import resnet34
+from calib_utils._files import write_text
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.plots.diagrams import draw_bins
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
-from tools.sources.atomic import write_text
 from tools.sources.plot_settings import DRAWING, svg_of
 
 FRAMES = 16

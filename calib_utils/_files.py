@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["replacing", "replacing_text", "write_text"]
+__all__ = ["replacing", "replacing_text", "write_bytes", "write_text"]
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_text(path: Path) -> Iterator[TextIO]:
+def replacing_text(path: Path, encoding: str = "utf-8") -> Iterator[TextIO]:
     """A text file to write to, which replaces ``path`` once it is complete.
 
     A device or a pipe, such as ``/dev/stdout``, is written to directly.
@@ -36,14 +36,20 @@ def replacing_text(path: Path) -> Iterator[TextIO]:
     if path.is_dir():
         raise ValueError(f"{path}: expected the name of a file, found a folder")
     if path.exists() and not path.is_file():
-        with path.open("w", encoding="utf-8", newline="") as file:
+        with path.open("w", encoding=encoding, newline="") as file:
             yield file
         return
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as part, part.open("w", encoding=encoding, newline="") as file:
         yield file
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
     """Write a whole file."""
-    with replacing_text(path) as file:
+    with replacing_text(path, encoding) as file:
         file.write(text)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same for a file that is no text."""
+    with replacing(path) as part:
+        part.write_bytes(content)

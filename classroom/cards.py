@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils._files import write_text
 from classroom import ClassroomError
-from classroom.files import write_text
 from classroom.goals import read_goals
 from classroom.grade import sheet_of
 from classroom.known import asked, for_teacher, known

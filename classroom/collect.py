@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from calib_utils._files import write_bytes
 from classroom.exports import Found, files_of
-from classroom.files import write_bytes
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
 from classroom.notebooks import fingerprint, reference_of, stubs

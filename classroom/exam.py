@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from calib_utils._files import write_text
 from classroom.assignments.midterm.questions import QUESTIONS
-from classroom.files import write_text
 from classroom.page import page
 from classroom.secret import generator, read_secret
 

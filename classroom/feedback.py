@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from classroom.files import write_text
+from calib_utils._files import write_text
 from classroom.goals import Goals, Question, read_goals
 from classroom.page import page
 from classroom.results import HandGrades, complete_hand, facts, results, total

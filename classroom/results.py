@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from calib_utils._files import write_text
 from classroom import ClassroomError
-from classroom.files import write_text
 from classroom.goals import Goals
 
 HAND = ("student", "question", "points", "comment", "rubric", "answer")

@@ -14,8 +14,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from calib_utils._files import write_text
 from classroom import ClassroomError
-from classroom.files import write_text
 from classroom.goals import Goals
 
 # What Moodle calls the column of points in its grading worksheet, in some languages.

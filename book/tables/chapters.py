@@ -19,6 +19,7 @@ from scipy.special import expit, softmax
 from book.figures.many_remedies import ways
 from book.play.maps import sets
 from book.resnet34 import resnet34
+from calib_utils._files import write_text
 from calib_utils.metrics import (
     calibration_error_interval,
     expected_calibration_error,
@@ -35,7 +36,6 @@ from calib_utils.recalibration import (
 from calib_utils.records import by_level, list_answers, load_answers, load_grid, load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
-from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 from tools.sources.needs import needs

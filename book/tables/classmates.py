@@ -9,9 +9,9 @@ import json
 import sys
 from pathlib import Path
 
+from calib_utils._files import write_text
 from calib_utils.comparing import table
 from classroom.goals import assignment_names
-from tools.sources.atomic import write_text
 
 STORED = Path(__file__).with_suffix(".json")
 ROWS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from calib_utils._files import write_text
 from calib_utils.comparing import table
 from classroom.goals import Goals, assignment_names, read_goals
-from tools.sources.atomic import write_text
 
 KINDS = {"checked": "by the computer", "read": "by you"}
 

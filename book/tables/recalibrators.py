@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
+from calib_utils._files import write_text
 from calib_utils.comparing import Difference, Markdown, holm, signed, table
 from calib_utils.records import Recalibrated, load_recalibrated
-from tools.sources.atomic import write_text
 
 REFERENCE = "temperature"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from calib_utils._files import write_text
 from calib_utils.comparing import table
 from classroom.goals import Goals, assignment_names, read_goals
-from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.reading_time import SECONDS_PER_LINE, WORDS, exercise_times, reading_time
 

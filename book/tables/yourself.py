@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from calib_utils._files import write_text
 from calib_utils.metrics import top_label
 from calib_utils.records import load_answers, load_record
-from tools.sources.atomic import write_text
 
 ROUND = 10
 LEVELS = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.99])

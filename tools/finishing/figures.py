@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 from tools.sources.book import Book, figure_of
 from tools.sources.flatten import Flattener
 from tools.sources.myst import Directive, parse

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 
 # As in play.js: the width of a panel in its own units. As in course.css, in rem: the heights of
 # what is no drawing.

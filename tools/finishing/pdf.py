@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from calib_utils._files import write_text
 from tools.finishing.browser import browser
 from tools.finishing.pages import SITE
-from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 from tools.sources.myst import Directive, MystError, naming, parse
 
 

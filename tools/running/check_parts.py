@@ -10,9 +10,9 @@ import sys
 from base64 import b64decode, b64encode
 from pathlib import Path
 
+from calib_utils._files import write_bytes
 from tools.running.kernel import plain_environment
 from tools.running.notebook_pictures import difference, small
-from tools.sources.atomic import write_bytes
 from tools.sources.generated import copy_of, maker, parts, shown_in_chapters
 
 BUILD = Path("build")

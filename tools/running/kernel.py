@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 from tools.sources.plot_settings import DRAWING
 
 SECONDS_BETWEEN_SIGNS = 15

@@ -9,7 +9,7 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.folding import FOLDED, fold_drawings
 from tools.sources.locations import code_of

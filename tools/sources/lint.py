@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import nbformat
 from nbformat.v4 import new_notebook
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 from tools.sources.book import Book, chosen
 from tools.sources.chapter_notebook import notebook_metadata
 from tools.sources.errors import plainly

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.sources.atomic import write_text
+from calib_utils._files import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 from tools.sources.reading_time import reading_time
