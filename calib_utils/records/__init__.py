@@ -39,11 +39,7 @@ from calib_utils.records.published import (
     load_imagenet,
     load_outcomes,
 )
-from calib_utils.records.recalibrated import (
-    Recalibrated,
-    load_recalibrated,
-    save_recalibrated,
-)
+from calib_utils.records.recalibrated import Recalibrated, load_recalibrated
 from calib_utils.records.recipe import Recipe
 from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 
@@ -79,6 +75,5 @@ __all__ = [
     "load_record",
     "load_samples",
     "save_experiment",
-    "save_recalibrated",
     "save_record",
 ]
