@@ -254,9 +254,10 @@ class TestWhatNeedsAWord:
 
 def test_of_several_classes_confidences_of_one_are_in_the_order_of_their_odds() -> None:
     """Their probabilities are equal after rounding; what the others have differs."""
-    logits = 25 * RNG.normal(size=(2_000, 3))
+    rng = np.random.default_rng(2)
+    logits = 25 * rng.normal(size=(2_000, 3))
     chances = np.exp(logits / 20) / np.exp(logits / 20).sum(axis=1, keepdims=True)
-    label = (chances.cumsum(axis=1) < RNG.random((2_000, 1))).sum(axis=1)
+    label = (chances.cumsum(axis=1) < rng.random((2_000, 1))).sum(axis=1)
     logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     low, middle, top = np.sort(logits, axis=1).T
     expected = roc_auc_score(logits.argmax(axis=1) == label, top - np.logaddexp(low, middle))
