@@ -34,7 +34,7 @@ __all__ = [
 def expected_calibration_error(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     strategy: str = "uniform",
 ) -> float:
     """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
@@ -43,7 +43,7 @@ def expected_calibration_error(
         probs: (N, K), or (N,) for the positive class; then "accuracy" is the share of positive
             samples in a bin.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
@@ -67,7 +67,7 @@ def expected_calibration_error(
 def maximum_calibration_error(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     strategy: str = "uniform",
 ) -> float:
     """MCE: the widest gap between accuracy and confidence of all bins that are not empty.
@@ -77,7 +77,7 @@ def maximum_calibration_error(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._numbers import check_count, check_n_bins
-from calib_utils.metrics.bins import binned, mean_excess
+from calib_utils._numbers import check_count
+from calib_utils.metrics.bins import binned, count_of, count_or_edges, mean_excess
 from calib_utils.metrics.blocks import block_index, block_noise
 from calib_utils.metrics.confidences import as_chances
 from calib_utils.metrics.resampling import generator
@@ -70,7 +70,7 @@ class CalibrationTest(NamedTuple):
 
 def baseline_calibration_error(
     probs: Any,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     strategy: str = "uniform",
     draws: int = 1000,
@@ -89,7 +89,7 @@ def baseline_calibration_error(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: the number of drawn samples.
         seed: of the draws; the same seed gives the same baseline.
@@ -109,18 +109,18 @@ def baseline_calibration_error(
         >>> baseline.mean > 0.03, baseline.high > baseline.mean
         (True, True)
     """
-    n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
     predictions = unweighted(taken(probs, labelled=False))
-    confidences, _, index = binned(predictions, n_bins, strategy)
-    drawn = _drawn_errors(as_chances(confidences), index, n_bins, draws, seed)
+    bins = count_or_edges(n_bins, len(predictions))
+    confidences, _, index = binned(predictions, bins, strategy)
+    drawn = _drawn_errors(as_chances(confidences), index, count_of(bins), draws, seed)
     return CalibrationBaseline(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
 
 
 def calibration_test(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     strategy: str = "uniform",
     draws: int = 1000,
@@ -150,7 +150,7 @@ def calibration_test(
         probs: (N, K), whose confidence in the predicted class is tested; or (N,), the probability
             of the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: the number of drawn samples; the p-value is at least 1 / (draws + 1).
         seed: of the draws; the same seed gives the same p-value.
@@ -174,9 +174,10 @@ def calibration_test(
         (True, True)
     """
     predictions = unweighted(taken(probs, labels))
-    n_bins = check_n_bins(n_bins)
+    bins = count_or_edges(n_bins, len(predictions))
+    n_bins = count_of(bins)
     draws = check_count(draws, "draws", "1000 is usual")
-    confidences, correct, index = binned(predictions, n_bins, strategy)
+    confidences, correct, index = binned(predictions, bins, strategy)
     values = as_chances(confidences)
     of_block = None
     if blocks is None:
@@ -226,13 +227,13 @@ def _drawn_errors(
 
 
 def consistency_limits(
-    predictions: Predictions, n_bins: int, strategy: str, level: float
+    predictions: Predictions, n_bins: Any, strategy: str, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The limits of the consistency bar of each bin of a calibrated network.
 
     Args:
         predictions: of any labels.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile".
         level: the accuracy of a bin lies within its limits, or on them, with at least this
             probability.
@@ -242,10 +243,11 @@ def consistency_limits(
 
     Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
     """
-    confidences, _, index = binned(predictions, n_bins, strategy)
-    limits = np.full((2, n_bins), np.nan)
+    bins = count_or_edges(n_bins, len(predictions))
+    confidences, _, index = binned(predictions, bins, strategy)
+    limits = np.full((2, count_of(bins)), np.nan)
     tails = (1 - level) / 2, (1 + level) / 2
-    for m, chances in enumerate(_by_bin(as_chances(confidences), index, n_bins)):
+    for m, chances in enumerate(_by_bin(as_chances(confidences), index, count_of(bins))):
         if len(chances):
             limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
     return limits[0], limits[1]

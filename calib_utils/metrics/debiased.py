@@ -15,7 +15,7 @@ __all__ = ["debiased_calibration_error", "debiased_square", "debiased_squared_er
 def debiased_calibration_error(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     strategy: str = "uniform",
 ) -> float:
@@ -40,7 +40,7 @@ def debiased_calibration_error(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
@@ -66,7 +66,7 @@ def debiased_calibration_error(
     return max(square, 0.0) ** 0.5
 
 
-def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str) -> float:
+def debiased_squared_error(predictions: Predictions, n_bins: Any, strategy: str) -> float:
     """The square of `debiased_calibration_error`, which chance may make negative."""
     square = debiased_square(bin_sums(predictions, n_bins, strategy))
     if np.isnan(square):

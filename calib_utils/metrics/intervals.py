@@ -17,9 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name
-from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.bins import binned, edges_and_index, mean_excess, sums_per_bin
+from calib_utils._arrays import dtype_name, effective_size
+from calib_utils.metrics.bins import (
+    binned,
+    count_of,
+    count_or_edges,
+    edges_and_index,
+    mean_excess,
+    sums_per_bin,
+)
 from calib_utils.metrics.blocks import BinNoise, block_index, block_noise
 from calib_utils.metrics.confidences import as_chances, unequal, weighted_predictions
 from calib_utils.metrics.resampling import generator
@@ -37,7 +43,7 @@ _HALVINGS = 17  # of the range of an end: to a hundred thousandth
 def calibration_error_interval(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     level: float = 0.95,
     strategy: str = "uniform",
@@ -71,7 +77,7 @@ def calibration_error_interval(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         level: how often the interval is to contain the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
@@ -131,7 +137,7 @@ def ends_of_noise(noise: BinNoise, levels: tuple[float, float]) -> tuple[float, 
 def debiased_calibration_error_interval(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     level: float = 0.95,
     strategy: str = "uniform",
@@ -153,7 +159,7 @@ def debiased_calibration_error_interval(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         level: how often the interval is to contain the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
@@ -207,13 +213,13 @@ def _tail(level: float) -> float:
     return (1 - level) / 2
 
 
-def bin_sums(predictions: Predictions, n_bins: int, strategy: str) -> np.ndarray:
+def bin_sums(predictions: Predictions, n_bins: Any, strategy: str) -> np.ndarray:
     """The sums that the intervals need, as `tally` has them; those of several sets add up."""
-    n_bins = check_n_bins(n_bins)
     confidences, correct, weights = weighted_predictions(predictions)
+    bins = count_or_edges(n_bins, len(correct) if weights is None else effective_size(weights))
     weights, dtype = unequal(weights), dtype_name(predictions.scores)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype, weights)
-    return tally(confidences, correct, index, n_bins, weights)
+    _, index = edges_and_index(confidences, bins, strategy, dtype, weights)
+    return tally(confidences, correct, index, count_of(bins), weights)
 
 
 def tally(
@@ -266,12 +272,12 @@ def noise_of_means(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _in_blocks(
-    predictions: Predictions, n_bins: int, strategy: str, of_block: np.ndarray, seed: int
+    predictions: Predictions, n_bins: Any, strategy: str, of_block: np.ndarray, seed: int
 ) -> BinNoise:
     """The noise of samples that come in blocks."""
-    n_bins = check_n_bins(n_bins)
-    confidences, correct, bins = binned(predictions, n_bins, strategy)
-    return block_noise(as_chances(confidences), correct, bins, of_block, generator(seed), _DRAWS)
+    bins = count_or_edges(n_bins, len(predictions))
+    confidences, correct, index = binned(predictions, bins, strategy)
+    return block_noise(as_chances(confidences), correct, index, of_block, generator(seed), _DRAWS)
 
 
 def _independent(of_bins: np.ndarray, seed: int) -> BinNoise:
