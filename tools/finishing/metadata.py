@@ -64,6 +64,8 @@ def describe(site: Path, book: Book) -> None:
     """Rewrite the pages of a built site."""
     for page in book.pages:
         path = site / f"{page}.html"
+        if not path.exists():
+            continue
         text = path.read_text("utf-8")
         found = DESCRIPTION.search(text)
         data = schema(book, page, html.unescape(found[1]) if found else "")
