@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from symtable import symtable
 
@@ -21,7 +22,6 @@ from tools.running.execute import parameters_of
 from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
-from tools.sources.folding import names_of
 from tools.sources.opening import lower_picture
 
 ROOT = Path(__file__).parents[2]
@@ -128,6 +128,27 @@ def test_each_exercise_is_solved_on_a_page_of_its_own(page: str) -> None:
 def test_code_fits_the_page(page: str) -> None:
     lines = [line for cell in code_cells(page) for line in cell.source.splitlines()]
     assert [line for line in lines if len(line) > COLUMNS] == []
+
+
+def names_of(code: str) -> tuple[set[str], set[str]]:
+    """What the code gives a name to, and what it reads before; none if it does not parse."""
+    bound: set[str] = set()
+    read: set[str] = set()
+    with suppress(SyntaxError):
+        for statement in ast.parse(code).body:
+            made: set[str] = set()
+            used: set[str] = set()
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name):
+                    (used if isinstance(node.ctx, ast.Load) else made).add(node.id)
+                elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.arg):
+                    made.add(node.arg if isinstance(node, ast.arg) else node.name)
+                elif isinstance(node, ast.alias):
+                    made.add((node.asname or node.name).partition(".")[0])
+            # `x = f(x)` reads the x before it, and `for x in …` its own.
+            read |= used - bound - (set() if isinstance(statement, ast.Assign) else made)
+            bound |= made
+    return bound, read
 
 
 @pytest.mark.parametrize("page", PAGES)
