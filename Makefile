@@ -106,16 +106,15 @@ lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell
-	$(BIN)/python -m tools.sources.lint
 	$(BIN)/python -m tools.sources.prose
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/zizmor --offline --quiet .
 
-format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
-	$(BIN)/python -m tools.sources.lint --fix
+format: $(INSTALLED) ## Format all code, and show how that of the chapters should look
+	$(BIN)/ruff format --exclude '*.ipynb' .
+	$(BIN)/ruff check --fix --exclude '*.ipynb' .
+	$(BIN)/ruff format --diff notebooks
 
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \

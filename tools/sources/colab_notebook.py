@@ -8,7 +8,6 @@ choice in a form. Its stored outputs are what every later run is compared with.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
@@ -31,7 +30,7 @@ from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
 from tools.sources.locations import ANSWER
 from tools.sources.myst import Directive, parse
-from tools.sources.opening import install_code, lower_picture, raise_picture
+from tools.sources.opening import assigned, install_code, lower_picture, raise_picture
 
 CHECKS = f"""\
 ## {CHECK}
@@ -168,7 +167,7 @@ def _form(book: Book, page: str, parameters: str) -> str:
     lines += ["", *parameters.splitlines()]
     for name in others:
         lines += [f'if profile == "{name}":']
-        lines += [f"    {key} = {json.dumps(value)}" for key, value in profiles[name].items()]
+        lines += [assigned(key, value, "    ") for key, value in profiles[name].items()]
     lines += [MOUNT] if keeps else []
     return "\n".join(lines)
 
