@@ -44,36 +44,6 @@ def is_folded(cell: nbformat.NotebookNode) -> bool:
     return bool(FOLDING & set(cell.metadata.get("tags", [])))
 
 
-def hidden_results(code: str) -> list[str]:
-    """Names that a chapter assigns outside functions and never reads, and each `_ = …`.
-
-    Of names that are assigned together, as in `fig, ax = …`, one that is read is enough.
-    """
-    tree = ast.parse(code)
-    nodes = list(ast.walk(tree))
-    inner = {
-        id(node)
-        for scope in nodes
-        if isinstance(scope, (ast.FunctionDef, ast.ClassDef))
-        for node in ast.walk(scope)
-    }
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-    hidden = []
-    for node in nodes:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                together = [
-                    t.id
-                    for t in ast.walk(target)
-                    if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
-                ]
-                if together == ["_"] or (id(node) not in inner and not read & set(together)):
-                    hidden += together
-    return hidden
-
-
 def test_every_chapter_is_in_the_table_of_contents() -> None:
     for suffix in (".md", ".ipynb"):
         files = (ROOT / "notebooks").rglob(f"*{suffix}")
@@ -212,35 +182,6 @@ def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_result_is_hidden_in_a_name(page: str) -> None:
-    """No `texts = ax.set(…)` to silence a cell: `plt.show()` as the last line does that."""
-    cells = code_cells(page)
-    code = "\n".join(
-        cell.source for cell in cells if "parameters" not in cell.metadata.get("tags", [])
-    )
-    assert hidden_results(code) == []
-
-
-@pytest.mark.parametrize(
-    ("code", "hidden"),
-    [
-        ("texts = ax.set(title='a')", ["texts"]),
-        ("_ = ax.legend()", ["_"]),
-        ("def f():\n    _ = ax.legend()", ["_"]),
-        ("for a in b:\n    line = a.plot()", ["line"]),
-        ("low, high = limits()", ["low", "high"]),
-        ("fig, ax = plt.subplots()\nax.plot()", []),
-        ("n: int = 3\nf'{n}'", []),
-        ("def f():\n    return a\na = 1", []),
-        ("for _ in range(3):\n    f()", []),
-        ("row['a'] = 1", []),
-    ],
-)
-def test_names_that_nobody_reads_are_found(code: str, hidden: list[str]) -> None:
-    assert hidden_results(code) == hidden
-
-
-@pytest.mark.parametrize("page", PAGES)
 def test_claims_take_the_place_of_asserts(page: str) -> None:
     """An `assert` stops a reader who plays; `claim` of `calib_utils.comparing` does not."""
     asserts = [
@@ -316,15 +257,3 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
     said = compare_run(page, committed, nbformat.read(tmp_path / "ran.ipynb", as_version=4))
     assert "Cell outputs differ" in said
     assert on_edges in said
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_sentence_stands_between_two_cells_that_are_shown(page: str) -> None:
-    meeting, before = [], None
-    for cell in page_notebook(BOOK, page).cells:
-        if cell.cell_type == "markdown":
-            before = None
-        elif not is_folded(cell):
-            meeting += [cell.source.partition("\n")[0]] if before else []
-            before = cell
-    assert meeting == []

@@ -17,13 +17,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tools.finishing.answers import write_answers
-from tools.finishing.drawings import draw
-from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
-from tools.finishing.metadata import describe
 from tools.finishing.pages import BUILD, NEW, ONE, SITE, SPHINX, STAGED
-from tools.finishing.policy import guard
+from tools.finishing.pictures import show_pictures
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
 from tools.running.kernel import heartbeat
@@ -123,7 +119,8 @@ def build(profile: str, page: str = "") -> None:
     with heartbeat("site"):
         sphinx(made, page)
     if page:
-        polish(made, book)
+        show_pictures(made)
+        lighten(made)
         replace_page(page)
     else:
         finish(made, book)
@@ -180,18 +177,9 @@ def finish(site: Path, book: Book) -> None:
     """Make what Sphinx wrote ready to be read."""
     write_front_page(site, book)
     write_search(site, book)
-    polish(site, book)
-    write_slides(site, book)
-
-
-def polish(site: Path, book: Book) -> None:
-    """What is done to each page for itself."""
-    frame(site, book)
-    describe(site, book)
-    draw(site)
-    write_answers(site)
+    show_pictures(site)
     lighten(site)
-    guard(site)
+    write_slides(site, book)
 
 
 def write_front_page(site: Path, book: Book) -> None:
