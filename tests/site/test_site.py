@@ -583,7 +583,8 @@ def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) ->
 
 def test_the_words_of_a_drawing_can_be_read(browser: Any, address: str) -> None:
     tab = browser.new_page(viewport={"width": 900, "height": 900})
-    drawings = sorted((SITE / "_images").glob("*.svg"))
+    # On a screen, a play stands in the place of this one.
+    drawings = sorted({*(SITE / "_images").glob("*.svg")} - {SITE / "_images/overview.svg"})
     assert len(drawings) > 50
     poor = {}
     for path in drawings:
@@ -612,7 +613,7 @@ def test_the_book_as_one_page_leads_to_what_is_in_it() -> None:
     names = Counter(re.findall(r' id="([^"]+)"', text))
     assert {name for name, times in names.items() if times > 1} == set()
     assert {unquote(one) for one in re.findall(r' href="#([^"]+)"', text)} - set(names) == set()
-    for source in re.findall(r' src="([^"]+)"', text):
+    for source in re.findall(r' src="(?!data:)([^"]+)"', text):
         assert (SITE.parent / source).is_file()
 
 
