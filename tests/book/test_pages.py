@@ -79,7 +79,7 @@ def test_every_chapter_has_a_card_with_a_picture_of_its_data():
         assert drawn.startswith('<img class="drawing" alt="" src="data:image/svg+xml;base64,')
         drawn = b64decode(drawn.partition("base64,")[2].partition('"')[0]).decode()
         assert 'viewBox="0 0 160 90"' in drawn
-        shown = re.sub(r"<defs>.*?</defs>", "", drawn)
+        shown = re.sub(r"(?s)<defs>.*?</defs>", "", drawn)
         assert "<text" not in shown
         of_paths = re.findall(r"-?\d+(?:\.\d+)?", " ".join(re.findall(r' d="([^"]*)"', shown)))
         of_signs = chain(*re.findall(r'<use [^>]*x="([^"]+)" y="([^"]+)"', shown))

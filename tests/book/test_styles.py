@@ -109,7 +109,9 @@ def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:
     <script>DOCUMENTATION_OPTIONS.x = 1;</script>
     <script defer src="../_static/two.js"></script>
     <script src="../searchindex.js"></script>
-    </head><body><p><b><i class="fa-solid fa-sun"></i></b></p>
+    </head><body><button class="search-button-field" title="Search" aria-label="Search"></button>
+    <p aria-level="2" class="caption" role="heading"><span class="caption-text">Appendix</span></p>
+<ul class="a"><li>A</li></ul><p><b><i class="fa-solid fa-sun"></i></b></p>
     </body></html>"""
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages/one.html").write_text(text, "utf-8")

@@ -87,6 +87,14 @@ def tidy(text: str, where: object) -> str:
     return PLAIN_CODE.sub(r"\1", UNTITLED.sub("", replaced(text, PART, folded, where)))
 
 
+def lighten_page(site: Path, page: str) -> None:
+    """Rewrite one page, which then asks for the files of the whole site."""
+    path = site / f"{page}.html"
+    icons = icon_paths((site / "_static/scripts/fontawesome.js").read_text("utf-8"))
+    text = tidy(with_icons(path.read_text("utf-8"), icons), path)
+    path.write_text(with_one_sheet_and_script(text, path), "utf-8")
+
+
 def icon_paths(script: str) -> dict[str, tuple[str, str, str]]:
     """Width, height and path of each icon that Font Awesome's script could draw, by name."""
     found = re.findall(

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tools.finishing.lighten import lighten
+from tools.finishing.lighten import lighten, lighten_page
 from tools.finishing.pages import BUILD, NEW, ONE, SITE, SPHINX, STAGED
 from tools.finishing.pictures import show_pictures
 from tools.finishing.search import write_search
@@ -120,7 +120,7 @@ def build(profile: str, page: str = "") -> None:
         sphinx(made, page)
     if page:
         show_pictures(made)
-        lighten(made)
+        lighten_page(made, page)
         replace_page(page)
     else:
         finish(made, book)
