@@ -108,9 +108,9 @@ def _report(given: Sequence[str]) -> int:
     found.write(html=args.html, json=None if args.json == "-" else args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            why = "no recalibrator clearly helps"
+            why = "no calibration method clearly helps"
             if found.recalibrators is None:
-                why = "no recalibrator was tried"
+                why = "no calibration method was tried"
             print(f"{args.save_calibrator} was not written, because {why}")
         else:
             found.calibrator.save(args.save_calibrator)
@@ -284,9 +284,13 @@ def parser() -> argparse.ArgumentParser:
         "--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W from Monday, M, Y)"
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--fit", metavar="FILE", help="fit recalibrators on these rows")
+    how.add_argument("--fit", metavar="FILE", help="fit calibration maps on these rows")
     how.add_argument(
-        "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no recalibrators (default: 5)"
+        "--cross-fit",
+        type=int,
+        default=5,
+        metavar="FOLDS",
+        help="0: no calibration methods (default: 5)",
     )
     add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
     add(
@@ -315,7 +319,7 @@ def parser() -> argparse.ArgumentParser:
         "--save-calibrator",
         type=Path,
         metavar="FILE.npz",
-        help="the best recalibrator, if one clearly helps",
+        help="the best calibration map, if one clearly helps",
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""How a report is built: rows are read, counted and judged, and recalibrators are tried."""
+"""How a report is built: rows are read, counted and judged, and calibration methods are tried."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ def report(
         time: a column of dates, and the unit: "date:D" (days), "date:W" (weeks from Monday),
             "date:M", "date:Y", "date:h".
         classes: the names of the classes, in the order of the columns.
-        fit: other predictions of the same form, on which recalibrators are fitted; also a map for
-            each group, if they have that column.
-        cross_fit: the number of folds in which recalibrators are fitted without ``fit``; 0 to try
-            none.
+        fit: other predictions of the same form, on which calibration maps are fitted; also a map
+            for each group, if they have that column.
+        cross_fit: the number of folds in which calibration maps are fitted without ``fit``; 0 to
+            try none.
         tolerance: the largest calibration error that is acceptable, above 0 and below 1; for all
             rows, for each group and class, and for each day.
         relative_tolerance: the largest error beside the rate of the rarer outcome, above 0 and up
@@ -120,7 +120,7 @@ def report(
             days are compared with.
         monitor: whether the verdict is about alarms in spans of time alone: "times" if there is
             one, "within" if not, and "undecided" if in the last span a change of the size of the
-            tolerance could not have raised one. Needs ``baseline``; tries no recalibrators.
+            tolerance could not have raised one. Needs ``baseline``; tries no calibration methods.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
@@ -130,7 +130,7 @@ def report(
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
         progress: whether to show a bar while the files of a folder are read, and while
-            recalibrators are tried.
+            calibration methods are tried.
 
     Returns:
         The report, with a verdict.
@@ -345,8 +345,8 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     lines += [totals.note] if totals.note else []
     if gathered.summed:
         lines.append(
-            "these are sums that a database made, so no recalibrator was tried: that needs rows, "
-            "as compare and apply do"
+            "these are sums that a database made, so no calibration method was tried: that needs "
+            "rows, as compare and apply do"
         )
     if refused := gathered.refused:
         lines.append(

@@ -248,7 +248,7 @@ def _watched(
         from tqdm import tqdm
     except ModuleNotFoundError:
         return makers
-    return tqdm(makers, "recalibrators", delay=_PATIENCE, leave=False)
+    return tqdm(makers, "calibration methods", delay=_PATIENCE, leave=False)
 
 
 def _folds_of(rows: Rows, folds: int, seed: int) -> np.ndarray:

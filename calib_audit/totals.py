@@ -179,10 +179,10 @@ class Totals:
             return (
                 "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, "
                 "which is at most 0.2 points; bins of equal mass are made of these cells, and "
-                "slope, decomposition, cost and recalibrators use a random sample of "
+                "slope, decomposition, cost and calibration methods use a random sample of "
                 f"{n:,} whole rows"
             )
-        alone = "slope, decomposition, cost and recalibrators"
+        alone = "slope, decomposition, cost and calibration methods"
         what = "slope and decomposition" if self._whole else alone
         which = "all" if n == self.bins.n else "a random sample of"
         found = (
@@ -191,7 +191,9 @@ class Totals:
             f"{what} use {which} {n:,} rows, each with the mean confidence of its cell"
         )
         if self._whole:
-            found += f"; recalibrators use a random sample of {len(self.rows.labels):,} whole rows"
+            found += (
+                f"; calibration methods use a random sample of {len(self.rows.labels):,} whole rows"
+            )
         return found
 
     @property

@@ -177,7 +177,7 @@ def test_maps_beyond_the_rows_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.recalibrators is not None
     maps = found.recalibrators.per_group["plan"]
     assert sum(part.n for part in maps.parts) == 4_000
-    assert "recalibrators use a random sample of 4,000 whole rows" in found.text()
+    assert "calibration methods use a random sample of 4,000 whole rows" in found.text()
     assert isinstance(found.calibrator, PlattPerGroup)
     probs = found.calibrator.predict_proba(data["score"], groups=data["plan"])
     for name in "ab":

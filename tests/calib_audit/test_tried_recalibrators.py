@@ -337,9 +337,9 @@ class TestApply:
         label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
         file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
         main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written, because no recalibrator clearly helps" in capsys.readouterr().out
+        assert "was not written, because no calibration method clearly helps" in capsys.readouterr().out
         main([file, "--cross-fit", "0", "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written, because no recalibrator was tried" in capsys.readouterr().out
+        assert "was not written, because no calibration method was tried" in capsys.readouterr().out
         assert not (tmp_path / "cal.npz").exists()
 
 

@@ -138,10 +138,10 @@ def test_a_bar_where_recalibrators_take_long(
     (tmp_path / "a.csv").write_text("\n".join(rows), "utf-8")
     monkeypatch.setattr("calib_audit.recalibrators._PATIENCE", 1e6)
     main([str(tmp_path / "a.csv"), "--cross-fit", "2"])
-    assert "recalibrators" not in capsys.readouterr().err
+    assert "calibration methods" not in capsys.readouterr().err
     monkeypatch.setattr("calib_audit.recalibrators._PATIENCE", 0)
     main([str(tmp_path / "a.csv"), "--cross-fit", "2"])
-    assert "recalibrators" in capsys.readouterr().err
+    assert "calibration methods" in capsys.readouterr().err
     report(tmp_path / "a.csv", cross_fit=2)
     assert capsys.readouterr().err == ""
 
