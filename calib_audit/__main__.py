@@ -225,6 +225,8 @@ def _sql(given: Sequence[str]) -> int:
     add("--weight", metavar="COLUMN", help="how much each row counts")
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
     add("--time", metavar="COLUMN:UNIT", help="such as date:D, as for a report")
+    add("--classes", metavar="NAMES", help="for the * of a --score 'prob_*', with commas between")
+    add("--blocks", metavar="COLUMN", help="whose equal values mark rows that belong together")
     add("--table", default="predictions", help="what stands after FROM (default: predictions)")
     add(
         "--dialect",
@@ -232,19 +234,23 @@ def _sql(given: Sequence[str]) -> int:
         default="duckdb",
         help="of the database (run on duckdb and postgres)",
     )
-    print(query(**vars(parser.parse_args(given))), end="")
+    args = vars(parser.parse_args(given))
+    print(query(**args | {"classes": _class_names(args["classes"])}), end="")
     return 0
 
 
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments on how rows are read."""
-    classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
     return {
         "label": args.label,
         "score": args.score,
         "positive": args.positive,
-        "classes": classes,
+        "classes": _class_names(args.classes),
     }
+
+
+def _class_names(given: str | None) -> list[str]:
+    return [] if given is None else [name.strip() for name in given.split(",")]
 
 
 def parser() -> argparse.ArgumentParser:

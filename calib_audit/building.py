@@ -16,6 +16,7 @@ from calib_audit.costs import cost_curve
 from calib_audit.files import open_source
 from calib_audit.formatting import counted_rows, printable
 from calib_audit.gathering import Gathered, gather, gather_file
+from calib_audit.lots import MOST_DRAWN
 from calib_audit.measures import binnings_of, measure
 from calib_audit.parts import control, judge_parts, parted_by
 from calib_audit.recalibrators import try_recalibrators
@@ -204,10 +205,10 @@ def report(
         if fit is not None:
             raise ValueError("fit: expected with rows, found it with sums; leave it out")
         cross_fit = 0
-    if blocks is not None and not totals.complete:
+    if columns.blocks is not None and not totals.complete:
         raise ValueError(
             f"blocks: expected so few rows that all can be kept, found {totals.bins.n:,}; draw a "
-            "few rows of each block, of which more tell little"
+            "few rows of each block, of which more tell little, or add the rows up in a database"
         )
     if fit is not None:
         of_fit = open_source(fit)
@@ -240,7 +241,7 @@ def report(
     changed = fit_rows is None and any(span.alarm for span in times)
     if (cross_fit or fit_rows is not None) and not useless and not changed:
         recalibrators = try_recalibrators(
-            totals.rows,
+            totals.rows.take(slice(0, MOST_DRAWN)),  # which are in the order of their lots
             fit_rows,
             folds=min(cross_fit, measures.n),
             from_logits=columns.kind in ("logit", "logits"),
@@ -259,7 +260,7 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
-    judge_all = partial(judge_parts, in_blocks=blocks is not None)
+    judge_all = partial(judge_parts, in_blocks=columns.blocks is not None)
     by_class = judge_all(of_classes, *limits)
     judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
     verdict = judge(
@@ -348,6 +349,11 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
             "these are sums that a database made, so no calibration method was tried: that needs "
             "rows, as compare and apply do"
         )
+        if columns.blocks is not None:
+            lines.append(
+                "each row has the mean confidence of its block in a cell of log-odds that is 1/128 "
+                "wide"
+            )
     if refused := gathered.refused:
         lines.append(
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"

@@ -31,8 +31,8 @@ class How(NamedTuple):
 
     Attributes:
         columns, n_bins, drop, rescale, seed: as for a report.
-        sample: whether rows of several classes or in groups are kept by lot, to fit recalibrators
-            on.
+        sample: whether rows of several classes, with weights or in groups are kept by lot, to fit
+            calibration methods on.
         few: whether there may be so few rows that all of them are kept.
         heaviest: the largest weight in any file; 0 if all rows count alike.
     """
@@ -54,8 +54,8 @@ class How(NamedTuple):
         """The sums of no rows."""
         kind, n_classes = self.columns.kind, len(self.columns.scores)
         weighted = self.heaviest > 0
-        whole = bool(self.columns.groups) or not self.columns.binary
-        sample = weighted or (self.sample and whole)
+        whole = weighted or bool(self.columns.groups) or not self.columns.binary
+        sample = self.sample and whole
         lots = Lots(self.seed, kind in ("logit", "logits"), sample) if self.few or sample else None
         return ExactSums(self.n_bins, 0 if self.columns.binary else n_classes, lots, weighted)
 

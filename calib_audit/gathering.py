@@ -84,7 +84,9 @@ def gather(
     known = How(columns, **how)
     all_count = not (known.drop or skip_bad_files or columns.weight)
     known = known._replace(
-        few=not all_count or sum(file.rows for file in files) <= MOST_DRAWN,
+        few=not all_count
+        or columns.blocks is not None
+        or sum(file.rows for file in files) <= MOST_DRAWN,
         heaviest=_heaviest((file.weights for file in files), columns),
     )
     name, counts, sums, refused = read_folder(

@@ -147,7 +147,7 @@ def test_what_is_wrong_where_the_weight_lies_is_found() -> None:
 
 
 def test_of_many_rows_all_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Slope and recalibrators use whole rows that were kept, with their weights."""
+    """Calibration methods use whole rows that were kept, with their weights."""
     data = columns(8_000) | {"w": np.random.default_rng(1).lognormal(0, 1, 8_000)}
     whole = report(data, weight="w", cross_fit=2)
     for module in ("lots", "totals"):
