@@ -96,11 +96,9 @@ def _report(given: Sequence[str]) -> int:
         n_bins=args.n_bins,
         drop=args.drop,
         rescale=args.rescale,
-        seed=args.seed,
-        command=shlex.join(["python", "-m", "calib_audit", *given]),
         skip_bad_files=args.skip_bad_files,
-        progress=True,
     )
+    found.facts["command"] = printable(shlex.join(["python", "-m", "calib_audit", *given]))
     if args.json == "-":
         print(found.json(), end="")
     else:
@@ -313,7 +311,6 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
     add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")
-    add("--seed", type=int, default=0, help="of all random draws (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
     add(
         "--json",

@@ -14,9 +14,9 @@ from calib_audit.bin_sums import BinSums
 from calib_audit.columns import Columns
 from calib_audit.costs import cost_curve
 from calib_audit.files import open_source
-from calib_audit.formatting import counted_rows, printable
+from calib_audit.formatting import counted_rows
 from calib_audit.gathering import Gathered, gather, gather_file
-from calib_audit.lots import MOST_DRAWN
+from calib_audit.lots import MOST_DRAWN, SEED
 from calib_audit.measures import binnings_of, measure
 from calib_audit.parts import control, judge_parts, parted_by
 from calib_audit.recalibrators import try_recalibrators
@@ -60,10 +60,7 @@ def report(
     n_bins: int = 15,
     drop: bool = False,
     rescale: bool = False,
-    seed: int = 0,
-    command: str = "",
     skip_bad_files: bool = False,
-    progress: bool = False,
 ) -> Report:
     """A report on the predictions of any model and what happened.
 
@@ -126,12 +123,8 @@ def report(
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
         rescale: whether rows of probabilities are divided by their sum; they are counted.
-        seed: of all random draws.
-        command: the command that the page names as its origin.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
-        progress: whether to show a bar while the files of a folder are read, and while
-            calibration methods are tried.
 
     Returns:
         The report, with a verdict.
@@ -166,8 +159,6 @@ def report(
         check_count(cross_fit, "cross_fit", "5 is usual")
         if cross_fit == 1:
             raise ValueError("cross_fit: expected 0, or 2 folds or more, found 1")
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed: expected a whole number of 0 or more, found {seed!r}")
     if baseline is not None and time is None:
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
@@ -191,14 +182,13 @@ def report(
         "classes": tuple(map(str, class_names(classes))),
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
-    how = {"n_bins": n_bins, "drop": drop, "rescale": rescale, "seed": int(seed)}
+    how = {"n_bins": n_bins, "drop": drop, "rescale": rescale}
     gathered = gather(
         frame,
         named,
         how | {"sample": bool(cross_fit) or fit is not None},
         lambda columns: _check_prices(columns, prices),
         skip_bad_files=skip_bad_files,
-        progress=progress,
     )
     columns, totals, fit_rows = gathered.columns, gathered.totals, None
     if gathered.summed:
@@ -232,7 +222,7 @@ def report(
         fit_rows = other.totals.rows
     if gathered.counts.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
-    measures = measure(totals, seed, columns.top_label)
+    measures = measure(totals, SEED, columns.top_label)
     recalibrators, limits = None, (tolerance, relative_tolerance)
     useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
@@ -246,8 +236,7 @@ def report(
             folds=min(cross_fit, measures.n),
             from_logits=columns.kind in ("logit", "logits"),
             n_bins=n_bins,
-            seed=seed,
-            progress=progress,
+            seed=SEED,
             limits=limits,
         )
         if recalibrators is not None and recalibrators.best is not None:
@@ -287,7 +276,7 @@ def report(
         costs=costs,
         columns=columns,
         read=_what_was_read(gathered, recalibrators is not None),
-        facts=_facts(gathered, seed, command),
+        facts=_facts(gathered),
     )
 
 
@@ -394,11 +383,9 @@ def _about_logs(filled: int, elsewhere: int) -> list[str]:
     return lines
 
 
-def _facts(gathered: Gathered, seed: int, command: str) -> dict[str, str]:
+def _facts(gathered: Gathered) -> dict[str, str]:
     facts = {"data": gathered.name} | gathered.facts
-    facts |= {"command": printable(command)} if command else {}
     return facts | {
-        "seed": str(seed),
         "calib_utils": __version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),

@@ -37,7 +37,7 @@ class Report(Findings):
         costs: None without prices.
         columns: the role that each column was given.
         read: what was read, one line each.
-        facts: versions, seed, hash of the file, command.
+        facts: versions, hash of the file, command.
 
     Example:
         >>> import numpy as np

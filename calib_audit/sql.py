@@ -19,7 +19,7 @@ from calib_audit.column_types import as_coded, is_missing, texts_of, times_of, w
 from calib_audit.columns import Columns, choose_columns
 from calib_audit.exact_sums import CELL_ENDS, FARTHEST, PER_LOG_ODDS, UNIT, ExactSums
 from calib_audit.formatting import counted_rows
-from calib_audit.lots import Lots
+from calib_audit.lots import SEED, Lots
 from calib_audit.probabilities import ROUNDED
 from calib_audit.rows import LABELS, Counts, Rows
 from calib_audit.source import Source
@@ -473,7 +473,7 @@ def _rows_again(columns: Columns, block: Any, cell: Any, hit: Any, n: Any, *sums
     }
     # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
     lines = Rows(means, None, labels, groups, None, None, "float32", blocks)
-    found = ExactSums(_BINS, lots=Lots(0, from_logits=False))
+    found = ExactSums(_BINS, lots=Lots(SEED, from_logits=False))
     which = np.repeat(np.arange(len(times)), times)
     for start in range(0, len(which), _STEP):
         found.add(lines.take(which[start : start + _STEP]))

@@ -94,7 +94,8 @@ def test_there_are_twelve_questions_each_with_a_way_and_a_link() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_all_of_it_runs(given: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     names = dict(given)
-    for part in QUESTIONS:
+    (others,) = re.findall(r"^## My file .*?(?=^## )", PAGE, re.DOTALL | re.MULTILINE)
+    for part in [*QUESTIONS, others]:
         for line in "".join(blocks_of("bash", part)).splitlines():
             python, dash_m, module, *arguments = shlex.split(line)
             assert (python, dash_m, module) == ("python", "-m", "calib_audit")
