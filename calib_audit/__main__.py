@@ -230,7 +230,7 @@ def _sql(given: Sequence[str]) -> int:
         "--dialect",
         choices=DIALECTS,
         default="duckdb",
-        help="of the database (run on duckdb and postgres)",
+        help="of the database (run on duckdb, postgres and spark)",
     )
     args = vars(parser.parse_args(given))
     print(query(**args | {"classes": _class_names(args["classes"])}), end="")

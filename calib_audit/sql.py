@@ -34,7 +34,7 @@ _STEP = 1_000_000  # rows that are counted at once
 _TIMES = {"Y": 4, "M": 7, "W": 10, "D": 10, "h": 13}  # characters of a date that tell a span
 _OF_CELLS = 0, 1, 2, 4, 7, 8, 10  # of the sums with weights
 _PART = "about", "part", "value", "place", "hit", "n"
-# Run on DuckDB and Postgres; the others differ in these words alone.
+# Run on DuckDB, Postgres and Spark; the others differ in these words alone.
 # The words for text, a number of 64 bits, a whole one, a decimal one; and the mark of a name.
 DIALECTS = {
     "duckdb": ("VARCHAR", "DOUBLE", "BIGINT", "DECIMAL(20, 0)", '"'),
