@@ -120,8 +120,7 @@ class _Side:
         if missing := [place for place in places if place not in self.by_place]:
             raise ValueError(
                 f"{self.what}: {self.name!r} needs the seeds {missing[0][2]}, scaled "
-                f"{missing[0][1]}, of {missing[0][0] or 'clean'} images, which are not there; make "
-                "them with python -m calib_utils.experiments --forecasts"
+                f"{missing[0][1]}, of {missing[0][0] or 'clean'} images, which are not there"
             )
         return [self.by_place[place] for place in places]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import calib_utils.training  # noqa: F401  explains what to do without PyTorch
 from calib_utils.experiments.estimate import estimate
-from calib_utils.experiments.forecasts import make_forecasts
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.one_run import epochs_done, has_record
 from calib_utils.experiments.runner import run_grid
@@ -29,9 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     before = signal.signal(signal.SIGTERM, _stop)
     try:
-        if args.forecasts:
-            print(f"wrote {_forecasts(args)}")
-            return
         names = args.grid or grid_names(args.grids)
         runs = [run for name in names for run in plan_grid(name, args.protocol, args.grids)]
         runs.sort(key=lambda run: run.seed)  # the first seed of every grid comes early
@@ -78,25 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--grids", type=Path, metavar="FILE", help="other grids than the course's")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--list", action="store_true", help="only list what is there and missing")
-    instead.add_argument(
-        "--forecasts",
-        action="store_true",
-        help="only make averages and forecasts of corrupted images, from the trained networks of "
-        "the grids 'ensembles' and 'remedies'",
-    )
     instead.add_argument("--estimate", action="store_true", help="only time an epoch of each net")
     return parser
-
-
-def _forecasts(args: argparse.Namespace) -> Path:
-    remedies = plan_grid("remedies", args.protocol, args.grids)
-    return make_forecasts(
-        plan_grid("ensembles", args.protocol, args.grids),
-        [run for run in remedies if run.value == "label-smoothing-0.1"],
-        args.folder,
-        args.records,
-        device=args.device,
-    )
 
 
 def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:

@@ -35,8 +35,7 @@ def estimate(
 ) -> Cost:
     """Time one epoch for each network of ``runs`` on this machine, and multiply.
 
-    Steps towards a reward are not counted. A network whose epoch fails is left out; its runs will
-    show the error.
+    A network whose epoch fails is left out; its runs will show the error.
 
     Args:
         runs: all of different trainings.

@@ -26,6 +26,7 @@ _KINDS: dict[str, tuple[type, type]] = {
     "forecasts": (list, str),
     "levels": (dict, dict),
     "logits": (int, int),
+    "made_by": (str, str),
     "network": (dict, object),
     "recipe": (dict, object),
     "seeds": (list, int),
@@ -81,13 +82,13 @@ class Run(Experiment):
 
 
 def grid_names(file: Path | str | None = None) -> list[str]:
-    """The names of the grids in ``file``; by default, of the course's.
+    """The names of the grids in ``file`` that can be trained; by default, of the course's.
 
     Example:
         >>> grid_names()[:4]
         ['depth', 'width', 'batch-norm', 'weight-decay']
     """
-    return list(_read(file)["grids"])
+    return [name for name, entries in _read(file)["grids"].items() if "made_by" not in entries]
 
 
 def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) -> list[Run]:
@@ -99,7 +100,8 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
-        ValueError: if there is no such grid or protocol, or an entry of it is missing or invalid.
+        ValueError: if there is no such grid or protocol, an entry of it is missing or invalid, or
+            its networks were not trained by this module.
 
     Example:
         >>> runs = plan_grid("depth", protocol="core")
@@ -107,6 +109,11 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
         (6, 'fast_resnet.blocks-1.seed-0')
     """
     common, entries = _entries(_read(file), grid, protocol)
+    if "made_by" in entries:
+        raise ValueError(
+            f"grid: the networks of {grid!r} were trained by {entries['made_by']}, which is no "
+            "longer a part of this module; their records can be read"
+        )
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
     validated = entries.get("validate_every_epoch", False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -32,7 +31,6 @@ from calib_utils.training.distributed import rank
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
 from calib_utils.training.progress import plain_warnings
-from calib_utils.training.reward import fine_tune
 from calib_utils.training.timing import time_epoch
 
 __all__ = [
@@ -66,12 +64,8 @@ def run_experiment(
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """
-    shared = _before_the_reward(run)
-    checkpoint = checkpoint_path(shared, folder)
-    model, history = trained(shared, device, progress, checkpoint)
-    if run.recipe.reward_steps:
-        training, recipe = _training_set(run), run.recipe
-        history[-1] |= fine_tune(model, training, recipe, seed=run.seed, device=device)
+    checkpoint = checkpoint_path(run, folder)
+    model, history = trained(run, device, progress, checkpoint)
     if rank() > 0:
         return
     _, validation, test = load_images(run.dataset, run.training_images)
@@ -154,11 +148,6 @@ def _save_logits(
         ),
         Path(records) / "predictions" if records else None,
     )
-
-
-def _before_the_reward(run: Run) -> Run:
-    """The run that trains the network before a reward changes it; runs share it."""
-    return replace(run, recipe=replace(run.recipe, reward_steps=0, kl_price=0.0))
 
 
 def time_run(run: Run, device: str | None = None) -> float:

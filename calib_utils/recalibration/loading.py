@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ def load(path: Path | str) -> Recalibrator:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged, was not written by `Recalibrator.save`, or contains
-            numbers that no fit gives, such as a temperature of -1, or that differ from those that
-            were saved, such as a transposed matrix. Sizes are checked before anything is unpacked,
-            and only named arrays are, because a few megabytes may contain gigabytes of zeros.
+        ValueError: if the file is damaged, was not written by `Recalibrator.save`, is of a version
+            that this one cannot read, or contains numbers that no fit gives, such as a temperature
+            of -1, or that differ from those that were saved, such as a transposed matrix. Sizes are
+            checked before anything is unpacked, and only named arrays are, because a few megabytes
+            may contain gigabytes of zeros.
 
     Example:
         >>> import tempfile
@@ -49,8 +51,10 @@ def load(path: Path | str) -> Recalibrator:
         "fit and save it again, or load it with the version of calib_utils that saved it, because "
         f"this is {__version__}"
     )
-    with explain_damage(f"path: {path} contains no recalibrator, or", advice):
+    what = f"path: {path} contains no recalibrator, or"
+    with explain_damage(what, advice):
         arrays, facts = _read(path)
+    with _explain_version(path, facts), explain_damage(what, advice):
         result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
             raise TypeError("its facts do not name a recalibrator")
@@ -63,6 +67,23 @@ def load(path: Path | str) -> Recalibrator:
                 "its parameters do not give the probabilities that are stored with them"
             )
     return result
+
+
+@contextmanager
+def _explain_version(path: Path, facts: Any) -> Iterator[None]:
+    """Say of an error that the file is of a different version, where it is."""
+    try:
+        yield
+    except ValueError as error:
+        learned = facts.get("learned") if isinstance(facts, dict) else None
+        version = learned.get("version_") if isinstance(learned, dict) else None
+        if not isinstance(version, str) or version == __version__:
+            raise
+        raise ValueError(
+            f"path: {path} was saved by version {version} of calib_utils, and version "
+            f"{__version__} cannot read it ({error.__cause__}); load it with that version, or fit "
+            "and save it again"
+        ) from error
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], Any]:

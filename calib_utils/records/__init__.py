@@ -22,7 +22,7 @@ from calib_utils.records.experiments import (
     load_experiment,
     save_experiment,
 )
-from calib_utils.records.forecasts import Forecast, load_forecasts, save_forecasts
+from calib_utils.records.forecasts import Forecast, load_forecasts
 from calib_utils.records.grids import by_level, describe_protocol, load_grid
 from calib_utils.records.predictions import (
     PredictionRecord,
@@ -33,28 +33,21 @@ from calib_utils.records.predictions import (
 from calib_utils.records.published import (
     IDENTIFIERS,
     IMAGENET_NETWORKS,
-    OUTCOMES,
     ImageNetPredictions,
     PublishedForecasts,
     load_identifier,
     load_imagenet,
     load_outcomes,
 )
-from calib_utils.records.recalibrated import (
-    Recalibrated,
-    load_recalibrated,
-    save_recalibrated,
-)
-from calib_utils.records.recipe import DIGITS_RECIPE, Recipe
+from calib_utils.records.recalibrated import Recalibrated, load_recalibrated
+from calib_utils.records.recipe import Recipe
 from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 
 __all__ = [
     "CIFAR100_SUPERCLASSES",
-    "DIGITS_RECIPE",
     "IDENTIFIERS",
     "IMAGENET_NETWORKS",
     "LANGUAGE_MODELS",
-    "OUTCOMES",
     "QUESTIONS",
     "Answers",
     "Experiment",
@@ -82,7 +75,5 @@ __all__ = [
     "load_record",
     "load_samples",
     "save_experiment",
-    "save_forecasts",
-    "save_recalibrated",
     "save_record",
 ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils.records.installed import folder_of
-from calib_utils.records.rows import load_rows, save_rows
+from calib_utils.records.rows import load_rows
 
-__all__ = ["Forecast", "forecasts_path", "load_forecasts", "save_forecasts"]
+__all__ = ["Forecast", "forecasts_path", "load_forecasts"]
 
 _OF_EACH = {"losses": np.float16, "confidences": np.float16, "correct": np.bool_}
 
@@ -74,37 +74,6 @@ class Forecast:
     correct: np.ndarray | None = None
 
 
-def save_forecasts(
-    forecasts: list[Forecast],
-    grid: str,
-    protocol: str,
-    made: dict[str, Any],
-    folder: Path | str | None = None,
-) -> Path:
-    """Write the forecasts of a grid's networks, replacing an older file.
-
-    Args:
-        forecasts: at least one.
-        grid: such as "ensembles".
-        protocol: such as "cpu".
-        made: how they were made (networks, recipe, versions, hardware, date), as JSON.
-        folder: where to write; the course's own by default.
-
-    Raises:
-        ValueError: if there is no forecast.
-
-    Example:
-        >>> save_forecasts([], "ensembles", "cpu", {})
-        Traceback (most recent call last):
-        ValueError: forecasts: expected at least one, found none
-    """
-    rounded = [
-        one if one.losses is None else replace(one, losses=np.round(one.losses * 128) / 128)
-        for one in forecasts
-    ]
-    return save_rows(forecasts_path(grid, protocol, folder), rounded, _OF_EACH, "forecasts", made)
-
-
 def load_forecasts(
     grid: str, protocol: str, folder: Path | str | None = None
 ) -> tuple[list[Forecast], dict[str, Any]]:
@@ -121,15 +90,11 @@ def load_forecasts(
     Example:
         >>> load_forecasts("ensembles", "none")
         Traceback (most recent call last):
-        ValueError: grid: there are no forecasts of 'ensembles' in the protocol 'none'; make them \
-with python -m calib_utils.experiments --forecasts --protocol none
+        ValueError: grid: there are no forecasts of 'ensembles' in the protocol 'none'
     """
     path = forecasts_path(grid, protocol, folder)
     if not path.exists():
-        raise ValueError(
-            f"grid: there are no forecasts of {grid!r} in the protocol {protocol!r}; make them "
-            f"with python -m calib_utils.experiments --forecasts --protocol {protocol}"
-        )
+        raise ValueError(f"grid: there are no forecasts of {grid!r} in the protocol {protocol!r}")
     what = f"grid: the file of forecasts of {grid!r} in {protocol!r}"
     return load_rows(path, Forecast, _OF_EACH, "forecasts", what)
 

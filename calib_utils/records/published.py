@@ -16,7 +16,6 @@ from calib_utils.records.npz import explain_damage, read_npz
 __all__ = [
     "IDENTIFIERS",
     "IMAGENET_NETWORKS",
-    "OUTCOMES",
     "ImageNetPredictions",
     "PublishedForecasts",
     "load_identifier",
@@ -41,8 +40,7 @@ IMAGENET_NETWORKS = (
 #: is in.
 IDENTIFIERS = ("fastText", "py3langid", "CLD3")
 
-#: What `load_outcomes` reads.
-OUTCOMES = ("baseball", "basketball", "womens-basketball", "senate")
+_OUTCOMES = ("baseball", "basketball", "womens-basketball", "senate")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class PublishedForecasts:
     """Forecasts of events, and what happened.
 
     Attributes:
-        name: one of ``OUTCOMES``.
+        name: one of "baseball", "basketball", "womens-basketball" or "senate".
         prob: float64, shape (n,): the probability of the event, rounded to 1/65535.
         outcome: int64, shape (n,): 1 if it happened, otherwise 0.
         block: shape (n,), texts: the day of a game, or the race of a candidate.
@@ -190,7 +188,7 @@ def load_outcomes(name: str) -> PublishedForecasts:
         >>> len(senate.prob), len(set(senate.block))
         (15019, 96)
     """
-    check_known("name", name, OUTCOMES)
+    check_known("name", name, _OUTCOMES)
     path = folder_of("fivethirtyeight") / f"{name}.npz"
     with explain_damage(f"name: the file of {name!r}"):
         arrays, facts = read_npz(path)

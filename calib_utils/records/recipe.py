@@ -14,6 +14,9 @@ FIRST_SETTINGS = {
     *("crop_padding", "flip"),
 }
 
+# What `Recipe` had for a while, and what it was where it changed nothing.
+_FORMER = {"reward_steps": 0, "kl_price": 0.0}
+
 # The share of a one-cycle training in which its learning rate grows.
 _RISE = 0.2
 
@@ -34,7 +37,7 @@ class Recipe:
         flip: whether half of the images are mirrored.
         label_smoothing: see `calib_utils.training.label_smoothing`; 0 for none.
         mixup_alpha: see `calib_utils.training.mixup`; 0 for none.
-        focal_gamma: see `calib_utils.training.focal_loss`; 0 for plain cross-entropy.
+        focal_gamma: see `calib_utils.training.losses.focal_loss`; 0 for plain cross-entropy.
         ema_decay: if above 0, the network ends with an exponential moving average (EMA) of its
             weights and batch statistics: after each step, this share of the average is kept, and
             the rest comes from the new weights (Polyak and Juditsky 1992; Tarvainen and Valpola
@@ -45,9 +48,6 @@ class Recipe:
             on the validation images. All epochs are run.
         optimizer: "sgd" or "adamw" (Loshchilov and Hutter 2019).
         share: of the training data, its first part, that the network is trained on; above 0.
-        reward_steps: of a language model, steps towards a reward after all epochs, see
-            `calib_utils.training.fine_tune`.
-        kl_price: the weight of the KL penalty in such a step.
         schedule: of the learning rate: "steps"; or "one-cycle", where it grows from 0 for the first
             fifth of the training and then falls to 0 again, both linearly (Smith and Topin 2017).
 
@@ -79,8 +79,6 @@ class Recipe:
     early_stopping: bool = False
     optimizer: str = "sgd"
     share: float = 1.0
-    reward_steps: int = 0
-    kl_price: float = 0.0
     schedule: str = "steps"
 
     def __post_init__(self) -> None:
@@ -100,8 +98,6 @@ class Recipe:
             "warmup_epochs": (self.warmup_epochs >= 0, "at least 0"),
             "optimizer": (self.optimizer in ("sgd", "adamw"), "'sgd' or 'adamw'"),
             "share": (0 < self.share <= 1, "above 0 and at most 1"),
-            "reward_steps": (self.reward_steps >= 0, "at least 0"),
-            "kl_price": (0 <= self.kl_price < math.inf, "a number of at least 0"),
             "schedule": (self.schedule in ("steps", "one-cycle"), "'steps' or 'one-cycle'"),
         }
         for name, (good, expected) in rules.items():
@@ -138,6 +134,7 @@ def completed_recipe(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a record as JSON, with the default of each one that it lacks.
 
     A setting that `Recipe` gained later gets the default under which older runs were made. Unknown
-    settings are kept.
+    settings are kept, and one that `Recipe` has lost is left out where it changed nothing.
     """
-    return recipe_settings(Recipe()) | settings
+    kept = {k: v for k, v in settings.items() if k not in _FORMER or v != _FORMER[k]}
+    return recipe_settings(Recipe()) | kept

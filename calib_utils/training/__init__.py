@@ -18,7 +18,7 @@ if find_spec("torch") is None:
     raise ModuleNotFoundError(_said, name="torch")
 
 import calib_utils.training.progress  # noqa: F401  before torchvision, which brings tqdm with a warning
-from calib_utils.records import DIGITS_RECIPE, Recipe
+from calib_utils.records import Recipe
 from calib_utils.training.corruptions import CORRUPTIONS, corrupt
 from calib_utils.training.data import (
     ImageSet,
@@ -29,42 +29,31 @@ from calib_utils.training.data import (
 )
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
-from calib_utils.training.losses import focal_loss, label_smoothing, mixup
+from calib_utils.training.losses import label_smoothing, mixup
 from calib_utils.training.networks import (
     build_model,
     fast_resnet,
     lenet5,
     resnet34,
 )
-from calib_utils.training.reward import common_words, fine_tune, plain_words
-from calib_utils.training.text import TextSet, load_shakespeare
-from calib_utils.training.transformer import transformer
 
 __all__ = [
     "CORRUPTIONS",
-    "DIGITS_RECIPE",
     "ImageSet",
     "Recipe",
-    "TextSet",
     "build_model",
     "channel_statistics",
     "choose_device",
-    "common_words",
     "corrupt",
     "environment",
     "fast_resnet",
-    "fine_tune",
-    "focal_loss",
     "label_smoothing",
     "lenet5",
     "load_digits",
-    "load_shakespeare",
     "load_splits",
     "mixup",
-    "plain_words",
     "predict_logits",
     "resnet34",
     "train",
     "train_validation_split",
-    "transformer",
 ]

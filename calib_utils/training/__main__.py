@@ -14,15 +14,16 @@ from statistics import median
 import numpy as np
 import torch
 
-from calib_utils.records import DIGITS_RECIPE, PredictionRecord, Recipe, save_record
+from calib_utils.records import PredictionRecord, Recipe, save_record
 from calib_utils.records.names import dataset_name
 from calib_utils.records.predictions import record_path
+from calib_utils.records.recipe import DIGITS_RECIPE
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.distributed import process_group, rank
 from calib_utils.training.loop import predict_logits, train
-from calib_utils.training.networks import IMAGE_NETWORKS, build_model
+from calib_utils.training.networks import NETWORKS, build_model
 
 __all__ = ["main"]
 
@@ -50,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "a complete one only writes its records. Under torchrun several GPUs share one run.",
     )
     add = parser.add_argument
-    add("--model", choices=IMAGE_NETWORKS, required=True)
+    add("--model", choices=NETWORKS, required=True)
     add("--dataset", choices=("cifar100", "digits"), default="cifar100")
     add("--epochs", type=int, help="default: 30 (digits: 60)")
     add(

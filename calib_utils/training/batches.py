@@ -1,4 +1,4 @@
-"""Images or texts on the device, and the crops and flips that an epoch makes of images."""
+"""Images on the device, and the crops and flips that an epoch makes of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from torch.nn import functional as F
 
 from calib_utils.records import Recipe
 from calib_utils.training.data import ImageSet
-from calib_utils.training.text import TextSet
 
-__all__ = ["Batches", "TextBatches", "epoch_draws", "on_device"]
+__all__ = ["Batches", "epoch_draws"]
 
 
 class Batches:
@@ -44,40 +43,6 @@ class Batches:
     def inputs(self, batch_size: int) -> Iterator[torch.Tensor]:
         """All images in batches, in their order and without augmentation."""
         return map(self.normalised, self.images.split(batch_size))
-
-    def wanted(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits of the targets (n, K): here, all of them."""
-        return logits
-
-
-class TextBatches:
-    """A text on the device, with the methods of `Batches`."""
-
-    def __init__(self, data: TextSet, device: torch.device):
-        windows = torch.from_numpy(data.windows).to(device).long()
-        self.codes, self.labels = windows[:, :-1], windows[:, 1:]
-        self.n_classes, self.every = len(data.alphabet), data.every
-
-    def augmented(self, index: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-        """The windows at ``index``, unchanged."""
-        return self.codes[index]
-
-    def inputs(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """All windows in batches, in their order."""
-        return iter(self.codes.split(batch_size))
-
-    def wanted(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits of the target characters, (N, K), out of (n, length, K)."""
-        return logits[:, self.every - 1 :: self.every].flatten(0, 1)
-
-
-def on_device(
-    data: ImageSet | TextSet, device: torch.device, padding: int = 0
-) -> Batches | TextBatches:
-    """A set of images, with a border to crop from, or of windows of a text."""
-    if isinstance(data, TextSet):
-        return TextBatches(data, device)
-    return Batches(data, device, padding)
 
 
 def epoch_draws(n: int, recipe: Recipe, seed: int, epoch: int) -> tuple[torch.Tensor, ...]:

@@ -1,4 +1,4 @@
-"""The data of the course: CIFAR-100, its statistics and its split, small digits, and a text."""
+"""The data of the course: CIFAR-100, its statistics and its split, and small digits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 from platformdirs import user_cache_dir
 
 from calib_utils.training.downloads import download
-from calib_utils.training.text import load_shakespeare
 
 __all__ = [
     "CIFAR100_MEAN",
@@ -206,11 +205,11 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
     return data.subset(train), data.subset(validation), data.subset(test)
 
 
-def load_splits(dataset: str) -> tuple[Any, Any, Any]:
+def load_splits(dataset: str) -> tuple[ImageSet, ImageSet, ImageSet]:
     """The training, validation and test parts of a data set.
 
-    "cifar100" (45,000, 5,000 and 10,000 images) and "digits" come as `ImageSet`, "shakespeare" as
-    `TextSet`.
+    Args:
+        dataset: "cifar100" (45,000, 5,000 and 10,000 images) or "digits".
 
     Raises:
         ValueError: if there is no data set of that name.
@@ -222,12 +221,8 @@ def load_splits(dataset: str) -> tuple[Any, Any, Any]:
     """
     if dataset == "digits":
         return load_digits()
-    if dataset == "shakespeare":
-        return load_shakespeare()
     if dataset != "cifar100":
-        raise ValueError(
-            f"dataset: expected 'cifar100', 'digits' or 'shakespeare', found {dataset!r}"
-        )
+        raise ValueError(f"dataset: expected 'cifar100' or 'digits', found {dataset!r}")
     data = load_cifar100("train")
     train, validation = train_validation_split(len(data))
     return data.subset(train), data.subset(validation), load_cifar100("test")

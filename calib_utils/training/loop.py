@@ -1,7 +1,7 @@
 """Train a network with the course's recipe, so that it can be stopped and resumed.
 
-The images, or the windows of a text, are kept on the device, and each batch is cropped, flipped and
-normalised there in a few tensor operations. Everything random in an epoch comes from the seed and
+The images are kept on the device, and each batch is cropped, flipped and normalised there in a few
+tensor operations. Everything random in an epoch comes from the seed and
 the epoch's number, so a run that was killed and resumed ends at the same weights as one that was
 not: exactly on a CPU with as many threads, and on a GPU up to the order of additions. Several
 processes, started by torchrun, can train one network together: see
@@ -27,7 +27,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.records import Recipe
 from calib_utils.records.recipe import recipe_settings
-from calib_utils.training.batches import Batches, TextBatches, epoch_draws, on_device
+from calib_utils.training.batches import Batches, epoch_draws
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
 from calib_utils.training.devices import arithmetic, choose_device, environment
@@ -41,7 +41,6 @@ from calib_utils.training.distributed import (
 )
 from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.progress import plain_warnings, progress_bars
-from calib_utils.training.text import TextSet
 
 __all__ = ["predict_logits", "train"]
 
@@ -49,22 +48,21 @@ __all__ = ["predict_logits", "train"]
 @plain_warnings()
 def train(
     model: nn.Module,
-    data: ImageSet | TextSet,
+    data: ImageSet,
     recipe: Recipe,
     *,
     seed: int = 0,
     device: torch.device | str | None = None,
     checkpoint: Path | str | None = None,
-    validation: ImageSet | TextSet | None = None,
+    validation: ImageSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
     progress: bool = True,
 ) -> list[dict[str, Any]]:
     """Train ``model`` in place.
 
     Args:
-        model: takes images (n, 3, H, W) and returns logits (n, K); or takes characters (n, length)
-            and returns logits of the next ones (n, length, K).
-        data: the training images, or the windows of a text.
+        model: takes images (n, 3, H, W) and returns logits (n, K).
+        data: the training images.
         recipe: see `calib_utils.records.Recipe`.
         seed: of the order of the images, the crops and the flips; from 0 to :math:`2^{32} - 1`.
         device: where to train; the GPU if there is one, by default.
@@ -124,7 +122,7 @@ def train(
         raise ValueError(f"checkpoint: not every process finds {checkpoint}; share its folder")
 
     first, replica = rank() == 0, replicate(model)
-    batches = on_device(data, device, recipe.crop_padding)
+    batches = Batches(data, device, recipe.crop_padding)
     steps = math.ceil(len(data) / recipe.batch_size)
     # A bar within a bar would leave a line for each epoch wherever bars are text.
     with progress_bars(progress and first)(
@@ -161,14 +159,12 @@ def train(
 @plain_warnings()
 def predict_logits(
     model: nn.Module,
-    data: ImageSet | TextSet,
+    data: ImageSet,
     *,
     device: torch.device | str | None = None,
     batch_size: int = 100,
 ) -> np.ndarray:
     """The logits of ``model`` for every image, computed in float32, shape (N, K).
-
-    For a text, there is a row for every target character.
 
     On a CPU, batches that fit its caches are the fastest: batches of 1,000 images took 2.7 times as
     long as batches of 100, mostly for allocating memory.
@@ -181,9 +177,9 @@ def predict_logits(
     """
     device = _place(model, device)
     model.eval()
-    batches = on_device(data, device)
+    batches = Batches(data, device)
     with torch.inference_mode():
-        logits = [batches.wanted(model(x)).float() for x in batches.inputs(batch_size)]
+        logits = [model(x).float() for x in batches.inputs(batch_size)]
     return torch.cat(logits).cpu().numpy()
 
 
@@ -214,9 +210,7 @@ def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
     return AveragedModel(model, multi_avg_fn=rule, use_buffers=True)
 
 
-def _validated(
-    model: nn.Module, data: ImageSet | TextSet, device: torch.device
-) -> dict[str, float]:
+def _validated(model: nn.Module, data: ImageSet, device: torch.device) -> dict[str, float]:
     logits = predict_logits(model, data, device=device)
     return {
         "validation_error": float((logits.argmax(axis=1) != data.labels).mean()),
@@ -231,7 +225,7 @@ def _best_epoch(history: list[dict[str, Any]]) -> int:
 
 def _train_epoch(
     model: nn.Module,
-    batches: Batches | TextBatches,
+    batches: Batches,
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     seed: int,
@@ -267,9 +261,9 @@ def _train_epoch(
             images, targets = images[part], targets[part]
         else:
             images = batches.augmented(order[step], draws[:, step])
-            targets = batches.labels[order[step]].flatten()  # of a text, they are (n, length)
+            targets = batches.labels[order[step]]
         with torch.autocast(device.type, dtype, enabled=dtype == torch.bfloat16):
-            logits = model(images).flatten(0, -2)
+            logits = model(images)
         if logits.shape[1] < batches.n_classes:
             raise ValueError(
                 f"model: expected at least {batches.n_classes} outputs, one for each class, "

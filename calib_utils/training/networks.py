@@ -1,4 +1,4 @@
-"""The networks of the course: from images (N, 3, 32, 32) to logits (N, K), and one for texts."""
+"""The networks of the course: from images (N, 3, 32, 32) to logits (N, K)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from torch import nn
 
 from calib_utils.training.residual import ResidualBlock, ShortBlock, convolution
 from calib_utils.training.small_convolutions import speed_up_small_convolutions
-from calib_utils.training.transformer import transformer
 
 __all__ = [
-    "IMAGE_NETWORKS",
+    "NETWORKS",
     "build_model",
     "cifar_resnet",
     "fast_resnet",
@@ -179,10 +178,8 @@ _MODELS: dict[str, Callable[..., nn.Module]] = {
     "fast_resnet": fast_resnet,
     "lenet5": lenet5,
     "resnet34": resnet34,
-    "transformer": transformer,
 }
-# The names of those that take images.
-IMAGE_NETWORKS = tuple(name for name in _MODELS if name != "transformer")
+NETWORKS = tuple(_MODELS)
 _MOST = 100_000  # of any option, such as a width; layers of more have billions of weights
 
 
@@ -190,7 +187,7 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
     """Build the untrained network called ``name``.
 
     Args:
-        name: of a function of this module, or "transformer".
+        name: of a function of this module.
         n_classes: number of outputs.
         options: further arguments of that function, such as ``depth=14``.
 

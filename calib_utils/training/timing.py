@@ -14,18 +14,17 @@ from torch import nn
 from calib_utils.records import Recipe
 from calib_utils.training.data import ImageSet
 from calib_utils.training.loop import train
-from calib_utils.training.text import TextSet
 
 __all__ = ["duration", "time_epoch"]
 
 
 def time_epoch(
     model: nn.Module,
-    data: ImageSet | TextSet,
+    data: ImageSet,
     recipe: Recipe,
     *,
     device: torch.device | str | None = None,
-    validation: ImageSet | TextSet | None = None,
+    validation: ImageSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
 ) -> float:
     """The seconds that one epoch takes, measured by training a copy of ``model``.
@@ -45,9 +44,9 @@ def time_epoch(
         ValueError: as in `train`.
 
     Example:
-        >>> from calib_utils.training import DIGITS_RECIPE, lenet5, load_digits
+        >>> from calib_utils.training import Recipe, lenet5, load_digits
         >>> images, _, _ = load_digits()
-        >>> seconds = time_epoch(lenet5(10), images, DIGITS_RECIPE, device="cpu")
+        >>> seconds = time_epoch(lenet5(10), images, Recipe(), device="cpu")
         >>> 0 < seconds < 60
         True
     """

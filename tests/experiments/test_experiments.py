@@ -350,6 +350,7 @@ comparisons = [{row}]
             (("epochs = 3", "momentum = true"), "nll", "momentum: expected a number, found True"),
             (("logits = 40", 'logits = "40"'), "remedies", "logits: expected a whole number"),
             (("logits = 40", "forecasts = 3"), "remedies", "forecasts: expected a list"),
+            (("logits = 40", 'made_by = "x.py"'), "remedies", "'remedies' were trained by x.py,"),
             (
                 ("validate_every_epoch = true", 'validate_every_epoch = "no"'),
                 "remedies",

@@ -37,8 +37,6 @@ COMPLETE = {
     "early_stopping": False,
     "optimizer": "sgd",
     "share": 1.0,
-    "reward_steps": 0,
-    "kl_price": 0.0,
     "schedule": "steps",
 }
 
@@ -362,6 +360,13 @@ def test_a_later_setting_of_the_recipe_has_its_default_in_an_older_record(tmp_pa
     monkeypatch.setattr(recipe, "Recipe", Later)
     back = load_record("lenet5-toy", "test", tmp_path)
     assert back.recipe == make_record().recipe | {"warm_up": 0}
+
+
+def test_a_former_setting_of_the_recipe_is_left_out_where_it_changed_nothing(tmp_path):
+    path, former = save_record(make_record(), tmp_path), {"reward_steps": 0, "kl_price": 0.5}
+    rewritten(path, lambda facts: facts | {"recipe": facts["recipe"] | former})
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.recipe == make_record().recipe | {"kl_price": 0.5}
 
 
 def test_the_recipe_of_somebody_elses_network_stays_as_it_is(tmp_path):

@@ -16,8 +16,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from calib_utils.experiments import one_run, plan_grid, runner
 from calib_utils.recalibration import CalibratedModule, TemperatureScaling, VectorScaling
+from calib_utils.records.recipe import DIGITS_RECIPE
 from calib_utils.training import (
-    DIGITS_RECIPE,
     choose_device,
     devices,
     distributed,

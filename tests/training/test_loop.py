@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from torch import nn
 
 from calib_utils.records import load_record
+from calib_utils.records.recipe import DIGITS_RECIPE
 from calib_utils.training import (
-    DIGITS_RECIPE,
     Recipe,
     batches,
     checkpoints,
@@ -154,9 +154,6 @@ class TestRecipe:
             ("optimizer", "adam"),
             ("share", 0),
             ("share", 1.5),
-            ("reward_steps", -1),
-            ("kl_price", -0.1),
-            ("kl_price", float("nan")),
             ("schedule", "cosine"),
         ],
     )

@@ -10,8 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from calib_utils.records import Recipe
-from calib_utils.training import focal_loss, label_smoothing, loop, mixup, predict_logits, train
+from calib_utils.training import label_smoothing, loop, mixup, predict_logits, train
 from calib_utils.training.batches import Batches, epoch_draws
+from calib_utils.training.losses import focal_loss
 from calib_utils.training.timing import time_epoch
 from tests.training.test_loop import (
     SHORT,

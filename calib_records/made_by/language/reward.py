@@ -12,10 +12,10 @@ from copy import deepcopy
 from typing import Any
 
 import torch
+from calib_utils.training.text import TextSet
 
 from calib_utils.records import Recipe
 from calib_utils.training.devices import arithmetic, choose_device
-from calib_utils.training.text import TextSet
 
 __all__ = ["common_words", "fine_tune", "plain_words"]
 

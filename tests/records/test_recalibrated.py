@@ -1,22 +1,15 @@
-"""Networks that others trained: what is stored of them, and the page with all recalibrators."""
+"""What is stored of recalibrators on networks that others trained."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
-from scipy.special import softmax
-from scipy.stats import ttest_rel
 
-from benchmarks import recalibrators
-from book.tables.recalibrators import mean_differences, mean_ranks, networks_table, verdict
-from calib_utils.comparing import Difference
-from calib_utils.recalibration import OneVersusRest, PlattScaling, TemperatureScaling
-from calib_utils.records import Recalibrated, load_recalibrated, save_recalibrated
+from calib_utils.records import Recalibrated, load_recalibrated
+from calib_utils.records.recalibrated import save_recalibrated
 
 STORED = [("public", "cifar100"), ("public", "cifar10"), ("course", "cifar100")]
 # Of CIFAR-100, in %, and the temperature of the even images: computed by others, with other code.
@@ -70,7 +63,8 @@ def test_what_cannot_be_stored_or_read_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("source", "dataset"), STORED)
 def test_all_networks_have_all_methods(source: str, dataset: str) -> None:
     rows, made = load_recalibrated(source, dataset)
-    methods = list(recalibrators.METHODS)
+    methods = list(dict.fromkeys(one.method for one in rows))
+    assert len(methods) == 14
     assert [one.method for one in rows] == methods * (len(rows) // len(methods))
     assert len({one.network for one in rows}) == (19 if source == "public" else 8)
     assert made["versions"]
@@ -107,51 +101,6 @@ def test_the_networks_are_those_that_others_measured() -> None:
         assert of[network, "temperature"].temperatures[0] == pytest.approx(temperature, abs=0.006)
 
 
-@pytest.fixture
-def logits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file with the logits of one small network, and two methods."""
-    rng = np.random.default_rng(0)
-    z = rng.normal(0, 3, (400, 4))
-    labels = np.array([rng.choice(4, p=p) for p in softmax(z / 1.7, axis=1)])
-    monkeypatch.setattr(recalibrators, "FAMILIES", {"Tiny": ("layers", {"Tiny-2": ("tiny2", 2)})})
-    methods = {
-        "none": lambda: TemperatureScaling(temperature=1),
-        "temperature": TemperatureScaling,
-        "Platt": lambda: OneVersusRest(PlattScaling()),
-    }
-    monkeypatch.setattr(recalibrators, "METHODS", methods)
-    path = tmp_path / "tiny.npz"
-    np.savez(path, labels=labels.astype(np.uint8), tiny2=z.astype(np.float16))
-    return path
-
-
-def test_each_half_is_predicted_by_what_was_fitted_on_the_other(logits: Path) -> None:
-    (network,) = recalibrators.public(logits)
-    rows, losses = recalibrators.rows_of(network)
-    with np.load(logits) as file:
-        z, labels = file["tiny2"].astype(float), file["labels"].astype(int)
-
-    def nll(t: float, k: int) -> float:
-        probs = softmax(z[k::2] / t, axis=1)
-        return -np.log(probs[np.arange(200), labels[k::2]]).mean()
-
-    best = [minimize_scalar(nll, bounds=(0.1, 9), args=(k,), method="bounded").x for k in (0, 1)]
-    by_method = {one.method: one for one in rows}
-    scaled = by_method["temperature"]
-    assert scaled.temperatures == pytest.approx(best, rel=1e-4)
-    probs = softmax(z / np.tile(best[::-1], 200)[:, None], axis=1)  # even rows: fitted on odd ones
-    assert scaled.nll == pytest.approx(-np.log(probs[np.arange(400), labels]).mean(), rel=1e-5)
-    assert scaled.brier == pytest.approx(((probs - np.eye(4)[labels]) ** 2).sum(1).mean(), rel=1e-5)
-    assert scaled.confidences == pytest.approx(probs.max(axis=1), rel=1e-3)
-    assert scaled.correct is not None
-    assert scaled.correct.tolist() == (probs.argmax(axis=1) == labels).tolist()
-    # The paired standard error is that of the paired t test.
-    test = ttest_rel(losses["Platt"], losses["temperature"])
-    found = by_method["Platt"].nll - scaled.nll
-    assert found / by_method["Platt"].nll_error == pytest.approx(test.statistic)
-    assert scaled.nll_error == 0
-
-
 def test_the_error_of_the_mean_is_that_of_the_images_means() -> None:
     """Networks that share their images are no independent samples of it."""
     rows, made = load_recalibrated("public", "cifar10")
@@ -160,36 +109,3 @@ def test_the_error_of_the_mean_is_that_of_the_images_means() -> None:
         single = [one.nll_error for one in rows if one.method == method]
         assert np.mean(single) / 19**0.5 < of_mean[method] <= np.mean(single)
     assert np.isnan(of_mean["histogram"])
-
-
-def test_ranks_by_hand() -> None:
-    infinite = float("inf")
-    networks = [
-        [row("one", "a", 1.0), row("one", "b", 2.0), row("one", "c", infinite)],
-        [row("two", "a", 3.0), row("two", "b", 1.0), row("two", "c", 1.0)],
-        [row("three", "a", 1.0), row("three", "b", infinite), row("three", "c", infinite)],
-    ]
-    # 1, 3 and 1; 2, 1.5 and 2.5; 3, 1.5 and 2.5.
-    assert mean_ranks(networks, "nll") == pytest.approx({"a": 5 / 3, "b": 2, "c": 7 / 3})
-
-
-def test_differences_and_verdicts() -> None:
-    rows = [row("one", "temperature", 1.0), row("one", "a", 1.2), row("two", "temperature", 2.0)]
-    rows += [row("two", "a", 2.4)]
-    found = mean_differences(rows, {"temperature": 0.0, "a": 0.05})["a"]
-    assert (found.mean, found.standard_error, found.freedom) == pytest.approx((0.3, 0.05, 99))
-    assert verdict(found, 0.01) == "worse"
-    assert verdict(replace(found, mean=-0.3), 0.01) == "better"
-    assert verdict(found, 0.06) == "undecided"
-    assert verdict(Difference(float("inf"), float("nan"), 99), float("nan")) == "worse"
-
-
-def test_without_scripts_the_lowest_nll_of_a_network_comes_first() -> None:
-    rows = [row("n", "temperature", 1.2), row("n", "isotonic", float("inf")), row("n", "beta", 0.9)]
-    lines = str(networks_table({"Digits": rows})).splitlines()[2:]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    assert [line[2] for line in cells] == ["beta", "temperature", "isotonic"]
-    assert [line[3] for line in cells] == ["0.9000", "1.2000", "∞"]
-    assert cells[0][4] == "\N{MINUS SIGN}0.300 \N{PLUS-MINUS SIGN} 0.020"
-    assert [line[4] for line in cells[1:]] == ["0", "∞"]
-    assert cells[0][6:] == ["8.0", "1.0", "70.0"]

@@ -1,7 +1,7 @@
 """Every recalibrator on 38 networks that others trained, and on the course's own.
 
-    python -m benchmarks.recalibrators                              # our own: half a minute
-    python -m benchmarks.recalibrators cifar100.npz cifar10.npz     # public: about ten minutes
+    python -m calib_records.made_by.recalibrators                           # our own: half a minute
+    python -m calib_records.made_by.recalibrators cifar100.npz cifar10.npz  # public: ten minutes
 
 write the records ``calib_records/recalibrated/*.npz``, on one thread.
 
@@ -59,7 +59,8 @@ from calib_utils.recalibration import (
     TemperatureScaling,
     VectorScaling,
 )
-from calib_utils.records import Recalibrated, list_records, load_record, save_recalibrated
+from calib_utils.records import Recalibrated, list_records, load_record
+from calib_utils.records.recalibrated import save_recalibrated
 
 # Name: (what differs, {network: (name in the file, layers or relative width)}).
 FAMILIES: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
