@@ -56,6 +56,10 @@ def decided_at(shape: str, much: float, rng: np.random.Generator) -> float:
     return float("inf")
 
 
+def known(n: float) -> float | None:
+    return None if np.isinf(n) else n
+
+
 def main() -> None:
     rows = []
     for shape, error in product(SHAPES, ERRORS):
@@ -65,14 +69,14 @@ def main() -> None:
         for n in ROWS:
             found = [drawn(shape, much, n, rng) for _ in range(SETS)]
             ranges = [rows_needed(each, TOLERANCE) for each in found if not decides(each)]
-            middles = [middle or float("inf") for middle, _, _ in ranges]
+            middles = [middle or np.inf for middle, _, _ in ranges]
             held = [
                 (low or float("inf")) <= needed <= (high or float("inf")) for _, low, high in ranges
             ]
             tenths = np.quantile(middles, [0.1, 0.9], method="nearest").tolist() if middles else []
-            row = {"shape": shape, "error": error, "rows": n, "needed": needed}
-            row |= {"undecided": len(ranges), "held": sum(held), "middles": tenths}
-            rows.append({key: None if each == float("inf") else each for key, each in row.items()})
+            row = {"shape": shape, "error": error, "rows": n, "needed": known(needed)}
+            row |= {"undecided": len(ranges), "held": sum(held), "middles": [*map(known, tenths)]}
+            rows.append(row)
             print(json.dumps(rows[-1]), flush=True)
     about = {"sets": SETS, "tolerance": TOLERANCE, "threads": 1}
     store("rows_needed", about | facts("numpy") | {"rows": rows})
