@@ -463,8 +463,8 @@ def rows_needed(
     squares. Their true root mean square is not known well, so the range is that of all sizes which
     follow from its 10, 30, 70 and 90 % quantiles, as those of a confidence distribution.
 
-    In ``benchmarks.rows_needed`` the range holds the number that decides for 90 % of the samples, but
-    of 500 rows of some models only for 60 %.
+    In ``benchmarks.rows_needed`` the range holds the number that decides for 90 % of the samples,
+    but of 500 rows of some models only for 60 %.
 
     Returns:
         The middle, the fewest and the most; None for more than a thousand times as many as these.
