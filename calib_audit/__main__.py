@@ -135,7 +135,8 @@ def _check_page() -> None:
 def _compare(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m calib_audit compare",
-        description="Compare two models on the same rows, in the same order: is the second better? "
+        description="Compare two models on the same rows, in the same order or joined by --key: "
+        "is the second better? "
         "Or compare two reports that --json wrote, such as those of two months: has the gap "
         "between predicted and observed frequency changed, in all rows or in a group?",
         epilog="Exit status: 0 if the second has the lower NLL, 1 if it has the higher one, 2 for "
@@ -146,6 +147,7 @@ def _compare(given: Sequence[str]) -> int:
     parser.add_argument("second", metavar="B")
     _add_columns(parser)
     add = parser.add_argument
+    add("--key", metavar="COLUMN", help="by which the rows of two models are joined")
     add("--tolerance", type=float, default=0.02, help="of two reports: the largest change allowed")
     add(
         "--relative-tolerance",
@@ -159,7 +161,14 @@ def _compare(given: Sequence[str]) -> int:
     if args.first.endswith(".json") and args.second.endswith(".json"):
         found = compare_reports(args.first, args.second, args.tolerance, args.relative_tolerance)
     else:
-        found = pair(args.first, args.second, _columns(args), drop=args.drop, rescale=args.rescale)
+        found = pair(
+            args.first,
+            args.second,
+            _columns(args),
+            key=args.key,
+            drop=args.drop,
+            rescale=args.rescale,
+        )
     print(found.text(), end="")
     if args.json:
         write_text(args.json, json.dumps(found.numbers(), indent=1) + "\n")

@@ -10,6 +10,7 @@ import numpy as np
 
 from calib_audit.bin_sums import briers, confidences_of, losses
 from calib_audit.class_columns import columns_of
+from calib_audit.column_types import as_array
 from calib_audit.columns import Columns
 from calib_audit.file_sums import How
 from calib_audit.files import open_source
@@ -21,6 +22,8 @@ from calib_audit.totals import Totals
 from calib_utils.comparing.pairs import Difference, McNemar, mcnemar, paired_difference
 
 __all__ = ["Pair", "pair"]
+
+_SAME = "give predictions of the same rows in the same order, or name their key"
 
 
 @dataclass(frozen=True)
@@ -87,25 +90,40 @@ def pair(
     second: Any,
     named: Mapping[str, Any],
     *,
+    key: str | None = None,
     drop: bool = False,
     rescale: bool = False,
 ) -> Pair:
-    """Compare two models on the same rows, in the same order.
+    """Compare two models on the same rows, in the same order or joined by a key.
 
     Args:
         first, second: predictions in any form that a report takes.
         named: the columns of both, as for a report.
+        key: the column whose value is another one in each row, and the same in both; None if the
+            order is the same.
         drop, rescale: as for a report.
 
     Raises:
         FileNotFoundError: if a file is not there.
         ValueError: for bad input, or rows that are not the same.
     """
+    if key is not None:
+        named = {**named, "group": [key]}
     one, two = (_read(data, named, drop, rescale) for data in (first, second))
+    if key is not None:
+        one, two = (
+            _by_key(model, key, which) for model, which in ((one, "first"), (two, "second"))
+        )
+        alone = np.setxor1d(one.keys, two.keys)
+        if len(alone):
+            raise ValueError(
+                f"{key}: expected the same values in both, found {len(alone):,} that only one has, "
+                f"such as {str(alone[0])!r}; give predictions of the same rows"
+            )
     if len(one.labels) != len(two.labels):
         raise ValueError(
             f"second: expected {counted_rows(len(one.labels))}, as in the first, found "
-            f"{len(two.labels):,}; give predictions of the same rows in the same order"
+            f"{len(two.labels):,}; {_SAME}"
         )
     columns, others = one.columns, two.columns
     if columns.classes != others.classes or columns.top_label != others.top_label:
@@ -114,7 +132,7 @@ def pair(
         )
     apart = np.count_nonzero(one.labels != two.labels)
     if apart:
-        advice = "give predictions of the same rows in the same order"
+        advice = _SAME if key is None else "give what happened alike in both"
         if "confidence" in (columns.kind, others.kind):
             advice += "; models that predict different classes need a column for each class"
         raise ValueError(
@@ -127,13 +145,17 @@ def pair(
 
 
 class _Model(NamedTuple):
-    """What is compared of a model: its columns, numbers of each row in order, (n,), and error."""
+    """What is compared of a model: its columns, numbers of each row in order, (n,), and error.
+
+    The keys are text; there are none if rows are in the same order.
+    """
 
     columns: Columns
     labels: np.ndarray
     nll: np.ndarray
     brier: np.ndarray
     correct: np.ndarray
+    keys: np.ndarray
     error: tuple[float, float]
 
 
@@ -144,14 +166,29 @@ def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Mo
     sums, parts = how.no_sums(), []
     reader = how.reader(source)
     for rows in reader.blocks():
-        sums.add(rows)
-        parts.append((rows.labels, losses(rows), briers(rows), _correct(rows, columns.kind)))
+        keys = [as_array(column) for column in rows.groups.values()] or [np.array([], str)]
+        sums.add(rows._replace(groups={}))
+        found = losses(rows), briers(rows), _correct(rows, columns.kind)
+        parts.append((rows.labels, *found, keys[0]))
     reader.counts.check(source.name, columns)
-    labels, nll, brier, correct = map(np.concatenate, zip(*parts, strict=True))
+    labels, nll, brier, correct, keys = map(np.concatenate, zip(*parts, strict=True))
     totals = Totals(sums, SEED)
     line = calibration_line(*totals.confidences, totals.weights)
     error = larger_error(binnings_of(totals, line), SEED)
-    return _Model(columns, labels, nll, brier, correct, error)
+    return _Model(columns, labels, nll, brier, correct, keys, error)
+
+
+def _by_key(model: _Model, key: str, which: str) -> _Model:
+    """The model with its rows in the order of their keys."""
+    found, counts = np.unique(model.keys, return_counts=True)
+    if len(found) < len(model.keys):
+        raise ValueError(
+            f"{key}: expected another value in each row of the {which}, found "
+            f"{str(found[counts.argmax()])!r} in {counts.max():,} rows"
+        )
+    order = np.argsort(model.keys)
+    rows = (model.labels, model.nll, model.brier, model.correct, model.keys)
+    return _Model(model.columns, *(values[order] for values in rows), model.error)
 
 
 def _what(columns: Columns) -> str:

@@ -86,7 +86,7 @@ def reliability_bins(
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 2; for "auto"
     Futami, Fujisawa 2024, "Information-theoretic generalization analysis for expected calibration
-    error", section 3.
+    error".
 
     Example:
         >>> bins = reliability_bins([0.3, 0.8, 0.9], [True, True, False], n_bins=2)

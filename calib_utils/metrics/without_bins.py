@@ -149,7 +149,7 @@ def calibration_in_the_large(
     Warns:
         UserWarning: if probabilities are exactly 0 or 1, and what they count as.
 
-    Source: Steyerberg 2019, "Clinical Prediction Models", section 15.3.
+    Source: Steyerberg 2019, "Clinical Prediction Models".
 
     Example:
         >>> found = calibration_in_the_large([0.5] * 100, [0] * 25 + [1] * 75)

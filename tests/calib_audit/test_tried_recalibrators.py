@@ -19,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from calib_audit import report
 from calib_audit.__main__ import main
 from calib_audit.lots import Lots
+from calib_audit.pairing import pair
 from calib_audit.rows import Rows
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.recalibration import BetaOnConfidence, PlattScaling, TemperatureScaling, load
@@ -347,6 +348,27 @@ class TestApply:
 
 
 class TestCompare:
+    def test_rows_are_joined_by_their_key(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """As the same rows in the same order; of a frame a key may be a number, in a file text."""
+        key, better = np.arange(3_000), expit(0.5 * logit(SCORE) - 0.7)
+        turned = np.random.default_rng(1).permutation(3_000)
+        one, two = ({"id": key, "score": p, "label": LABEL} for p in (SCORE, better))
+        shuffled = {name: values[turned] for name, values in two.items()}
+        assert pair(one, shuffled, {}, key="id").text() == pair(one, two, {}).text()
+        assert pair(one, shuffled | {"id": 1.0 * key[turned]}, {}, key="id").n == 3_000
+        a, b = written(tmp_path / "a.csv", **one), written(tmp_path / "b.csv", **shuffled)
+        assert main(["compare", a, b, "--key", "id"]) == 0
+        assert main(["compare", a, b]) == 2
+        assert "or name their key" in capsys.readouterr().err
+        with pytest.raises(ValueError, match="id: expected the same values in both, found 2 that"):
+            pair(one, two | {"id": np.where(key == 7, 5_000, key)}, {}, key="id")
+        with pytest.raises(ValueError, match="another value in each row of the second, found '7'"):
+            pair(one, two | {"id": np.where(key == 8, 7, key)}, {}, key="id")
+        with pytest.raises(ValueError, match="found 1 others; give what happened alike in both"):
+            pair(one, two | {"label": np.where(key == 8, 1 - LABEL, LABEL)}, {}, key="id")
+
     def test_the_better_the_worse_and_the_same(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
