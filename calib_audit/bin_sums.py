@@ -18,7 +18,7 @@ import numpy as np
 
 from calib_audit.probabilities import row_sums
 from calib_audit.rows import Rows
-from calib_utils._arrays import log_losses
+from calib_utils._numerics import log_losses
 from calib_utils.metrics.bins import sums_per_bin
 from calib_utils.metrics.intervals import squared_sums, tally
 

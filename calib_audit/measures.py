@@ -19,7 +19,7 @@ from calib_audit.bin_sums import (
     worth,
 )
 from calib_audit.totals import Totals
-from calib_utils._arrays import effective_size, in_type
+from calib_utils._numerics import effective_size
 from calib_utils.comparing.pairs import paired_difference
 from calib_utils.metrics import (
     BrierDecomposition,
@@ -40,7 +40,7 @@ from calib_utils.metrics.intervals import (
     share_ends,
 )
 from calib_utils.metrics.without_bins import z_of_blocks
-from calib_utils.predictions import as_predictions
+from calib_utils.predictions import as_predictions, in_type
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 

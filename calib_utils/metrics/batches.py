@@ -10,12 +10,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, like, softmax, to_numpy
-from calib_utils._checks import check_inputs, check_labels
-from calib_utils._masks import HUGE, check_maskable_logits, look_like_probs
-from calib_utils._names import check_frames
-from calib_utils._numbers import check_whole
-from calib_utils.predictions import Predictions, taken
+from calib_utils._numerics import HUGE, softmax
+from calib_utils.predictions import (
+    Predictions,
+    check_frames,
+    check_inputs,
+    check_labels,
+    check_maskable_logits,
+    check_whole,
+    is_tensor,
+    like,
+    look_like_probs,
+    taken,
+    to_numpy,
+)
 
 __all__ = ["Stream"]
 

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, like
-from calib_utils._checks import check_confidences, check_correct
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
-from calib_utils.predictions import Predictions, taken
+from calib_utils.predictions import (
+    Predictions,
+    check_confidences,
+    check_correct,
+    check_n_bins,
+    check_rows,
+    dtype_name,
+    like,
+    taken,
+)
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 

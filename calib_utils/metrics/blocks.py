@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import effective_size, plain_array
-from calib_utils._names import check_rows
+from calib_utils._numerics import effective_size
+from calib_utils.predictions import check_rows, plain_array
 
 __all__ = [
     "ADDED",
@@ -60,13 +60,11 @@ def block_index(blocks: Any, n: int, rows: Any = None, of: str = "probs") -> np.
         blocks: (n,), numbers or texts; equal ones belong to one block.
         n: the number of samples.
         rows: the samples in any form.
-        of: their name in a warning.
+        of: their name in an error.
 
     Raises:
-        ValueError: for a different length, missing names, or too few blocks.
-
-    Warns:
-        UserWarning: if an index has the rows of the samples in a different order.
+        ValueError: for a different length, missing names, too few blocks, or an index that has the
+            rows of the samples in a different order.
     """
     check_rows(rows, blocks, "blocks", of)
     array = plain_array(blocks, "blocks")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, row_blocks
-from calib_utils._numbers import check_n_bins
+from calib_utils._numerics import row_blocks
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     bin_predictions,
@@ -21,7 +20,14 @@ from calib_utils.metrics.bins import (
     uniform_index,
 )
 from calib_utils.metrics.confidences import drop_weightless
-from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
+from calib_utils.predictions import (
+    Predictions,
+    blocks_of,
+    check_n_bins,
+    dtype_name,
+    probs_of,
+    taken,
+)
 
 __all__ = [
     "adaptive_calibration_error",

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import like, widen
-from calib_utils.predictions import Predictions, blocks_of, taken
+from calib_utils._numerics import widen
+from calib_utils.predictions import Predictions, blocks_of, like, taken
 
 __all__ = ["top_label"]
 

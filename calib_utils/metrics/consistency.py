@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.metrics.bins import binned, mean_excess
 from calib_utils.metrics.blocks import block_index, block_noise
 from calib_utils.metrics.confidences import as_chances
 from calib_utils.metrics.resampling import generator
 from calib_utils.metrics.without_bins import z_of_blocks
-from calib_utils.predictions import Predictions, taken, unweighted
+from calib_utils.predictions import Predictions, check_count, check_n_bins, taken, unweighted
 
 __all__ = [
     "CalibrationBaseline",

@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name
-from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.bins import binned, edges_and_index, mean_excess, sums_per_bin
 from calib_utils.metrics.blocks import BinNoise, block_index, block_noise
 from calib_utils.metrics.confidences import as_chances, unequal, weighted_predictions
 from calib_utils.metrics.resampling import generator
-from calib_utils.predictions import Predictions, taken, unweighted
+from calib_utils.predictions import Predictions, check_n_bins, dtype_name, taken, unweighted
 
 __all__ = ["calibration_error_interval", "debiased_calibration_error_interval"]
 

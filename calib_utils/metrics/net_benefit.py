@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, to_numpy
 from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.confidences import float_pairs
-from calib_utils.predictions import taken
+from calib_utils.predictions import dtype_name, taken, to_numpy
 
 __all__ = ["DecisionCurve", "decision_curve"]
 

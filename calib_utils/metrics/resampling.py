@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._numbers import check_seed
 from calib_utils.metrics.bins import mean_excess
+from calib_utils.predictions import check_seed
 
 __all__ = ["generator", "resampled_gaps"]
 

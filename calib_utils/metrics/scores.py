@@ -7,12 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import log_losses, row_blocks
-from calib_utils._checks import check_inputs
-from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs, smallest
-from calib_utils._numbers import check_number
+from calib_utils._numerics import HUGE, log_losses, log_of_probs, row_blocks, smallest
 from calib_utils.metrics.confidences import confidence_and_correct
-from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
+from calib_utils.predictions import (
+    Predictions,
+    blocks_of,
+    check_inputs,
+    check_maskable_logits,
+    check_number,
+    look_like_probs,
+    probs_of,
+    taken,
+)
 
 __all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
 

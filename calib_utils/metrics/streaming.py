@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, to_numpy
-from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.metrics.batches import Stream
 from calib_utils.metrics.bins import (
     ReliabilityBins,
@@ -19,7 +17,7 @@ from calib_utils.metrics.bins import (
 )
 from calib_utils.metrics.calibration import class_sums, classwise_gap, with_classes
 from calib_utils.metrics.confidences import confidence_and_correct
-from calib_utils.predictions import Predictions
+from calib_utils.predictions import Predictions, check_count, check_n_bins, dtype_name, to_numpy
 
 __all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 

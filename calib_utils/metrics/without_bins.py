@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import effective_size
-from calib_utils._masks import log_of_probs, zero_of
+from calib_utils._numerics import effective_size, log_of_probs, zero_of
 from calib_utils.metrics.blocks import ADDED, block_index, effective_blocks, require_others
 from calib_utils.metrics.confidences import float_pairs, unequal, weighted_predictions
 from calib_utils.metrics.logistic_fit import (

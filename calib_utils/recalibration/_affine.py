@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import softmax
+from calib_utils._numerics import softmax
 from calib_utils.recalibration._features import CentredRows, MaskedRows
 from calib_utils.recalibration._minimum import Objective, Scores, blocks, minimise
 

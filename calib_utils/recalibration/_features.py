@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils._arrays import log_softmax, row_blocks
-from calib_utils._masks import find_masks
+from calib_utils._numerics import find_masks, log_softmax, row_blocks
 from calib_utils.recalibration._optimum import optimal_temperature
 
 __all__ = [

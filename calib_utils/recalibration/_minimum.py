@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import softmax
+from calib_utils._numerics import softmax
 from calib_utils.recalibration._features import HELD, CentredRows, MaskedRows
 
 __all__ = ["Objective", "Scores", "blocks", "minimise", "without_masked"]

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, widen
-from calib_utils._masks import FAR
+from calib_utils._numerics import FAR, row_blocks, widen
 
 __all__ = ["Optimum", "optimal_temperature"]
 

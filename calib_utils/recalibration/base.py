@@ -13,12 +13,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calib_utils import __version__
-from calib_utils._arrays import dtype_name, like, row_blocks, widen
-from calib_utils._checks import check_inputs
-from calib_utils._masks import check_label_masks, look_like_probs, zero_of
-from calib_utils._numbers import check_number
+from calib_utils._numerics import row_blocks, widen, zero_of
 from calib_utils.metrics.bins import rounded
-from calib_utils.predictions import Predictions, probs_of, taken
+from calib_utils.predictions import (
+    Predictions,
+    check_inputs,
+    check_label_masks,
+    check_number,
+    dtype_name,
+    like,
+    look_like_probs,
+    probs_of,
+    taken,
+)
 from calib_utils.recalibration._classes import (
     absent_classes,
     keep_class,

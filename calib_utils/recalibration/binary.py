@@ -11,9 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from calib_utils._checks import check_logits
-from calib_utils._masks import log_parts
-from calib_utils._numbers import check_n_bins
+from calib_utils._numerics import log_parts
 from calib_utils.metrics.bins import (
     bin_predictions,
     interpolated,
@@ -21,7 +19,7 @@ from calib_utils.metrics.bins import (
     uniform_index,
 )
 from calib_utils.metrics.monotone import isotonic_steps
-from calib_utils.predictions import Predictions, probs_of
+from calib_utils.predictions import Predictions, check_logits, check_n_bins, probs_of
 from calib_utils.recalibration._learned import check_array, check_steps
 from calib_utils.recalibration.base import Recalibrator
 
@@ -49,7 +47,7 @@ class BinaryRecalibrator(Recalibrator):
     def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The logarithms log s and log(1 - s) of the scores s.
 
-        Both are finite: `calib_utils._masks` defines the value for a score of exactly 0 or 1.
+        Both are finite: `calib_utils._numerics` defines the value for a score of exactly 0 or 1.
         """
         if self.inputs == "logits":
             values = values.astype(np.float64)

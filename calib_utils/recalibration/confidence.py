@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks
-from calib_utils._numbers import check_number
+from calib_utils._numerics import row_blocks
+from calib_utils.predictions import check_number
 from calib_utils.recalibration.logistic import BetaCalibration
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks
-from calib_utils._numbers import check_flag, check_number
+from calib_utils._numerics import row_blocks
 from calib_utils.metrics.logistic_fit import (
     SURE,
     checked_middle,
@@ -13,6 +12,7 @@ from calib_utils.metrics.logistic_fit import (
     require_optimum,
     targets,
 )
+from calib_utils.predictions import check_flag, check_number
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BetaCalibration", "PlattScaling"]

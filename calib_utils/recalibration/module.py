@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calib_utils._masks import FAR, LIKE_PROBS, MANY, like_probs
+from calib_utils._numerics import FAR
+from calib_utils.predictions import LIKE_PROBS, MANY, like_probs
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.confidence import BetaOnConfidence
@@ -353,7 +354,7 @@ def _log_parts(
 
 
 def _log_of_probs(probs: Tensor, zero: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log p and log(1 - p) for the original type ``kind``, as in `calib_utils._masks`."""
+    """Log p and log(1 - p) for the original type ``kind``, as in `calib_utils._numerics`."""
     double = kind == torch.float64 and probs.dtype == torch.float64
     limits = torch.finfo(torch.float64 if double else torch.float32)
     probs = probs.maximum(zero.clamp(min=limits.tiny * limits.eps))

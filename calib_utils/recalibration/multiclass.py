@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calib_utils._arrays import log_softmax, softmax
-from calib_utils._masks import FAR, check_maskable_logits, find_masks, log_of_probs
-from calib_utils.predictions import Predictions, probs_of
+from calib_utils._numerics import FAR, find_masks, log_of_probs, log_softmax, softmax
+from calib_utils.predictions import Predictions, check_maskable_logits, probs_of
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration._minimum import without_masked
 from calib_utils.recalibration.base import Recalibrator

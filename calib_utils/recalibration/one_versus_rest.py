@@ -7,8 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, softmax
-from calib_utils._masks import find_masks, smallest, zero_of
+from calib_utils._numerics import find_masks, row_blocks, smallest, softmax, zero_of
 from calib_utils.predictions import Predictions, probs_of
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from calib_utils._arrays import like, plain_array, softplus
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_number
+from calib_utils._numerics import softplus
 from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
+from calib_utils.predictions import check_number, check_rows, like, plain_array
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.base import empty_result
 from calib_utils.recalibration.estimator import learn

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import softmax
+from calib_utils._numerics import softmax
 from calib_utils.recalibration.estimator import Estimator
 from calib_utils.records.npz import write_npz
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils._masks import find_masks
-from calib_utils._numbers import check_count, check_number
+from calib_utils._numerics import find_masks
+from calib_utils.predictions import check_count, check_number
 from calib_utils.recalibration._affine import (
     MAX_STEPS,
     Penalties,

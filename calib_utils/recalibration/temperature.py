@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from calib_utils._arrays import log_softmax, row_blocks, softmax
-from calib_utils._masks import HUGE
-from calib_utils._numbers import check_number
+from calib_utils._numerics import HUGE, log_softmax, row_blocks, softmax
+from calib_utils.predictions import check_number
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
