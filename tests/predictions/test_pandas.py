@@ -24,8 +24,8 @@ BINARY = (PROBS[:, 0] > RNG.random(N)).astype(int)
 INDEX = RNG.permutation(N)
 NAMES = np.array(["cat", "dog", "owl"])
 FRAME = pd.DataFrame(PROBS, columns=list(NAMES), index=INDEX)
-SCORES = pd.Series(PROBS[:, 0], index=INDEX[::-1])
-SERIES = pd.Series(LABELS, index=np.sort(INDEX)[::-1])
+SCORES = pd.Series(PROBS[:, 0], index=INDEX[::-1] + N)  # the names of other rows
+SERIES = pd.Series(LABELS, index=np.sort(INDEX)[::-1] + 2 * N)
 
 USES = {
     "ECE": metrics.expected_calibration_error,
@@ -50,7 +50,7 @@ TEXTS = {
     "text": pd.Series(NAMES[LABELS], index=INDEX),
     "string": pd.Series(NAMES[LABELS], index=INDEX).astype("string"),
     "category": pd.Series(NAMES[LABELS], index=INDEX).astype("category"),
-    "other order": pd.Series(pd.Categorical(NAMES[LABELS], NAMES[::-1])),
+    "other order": pd.Series(pd.Categorical(NAMES[LABELS], NAMES[::-1]), index=INDEX),
 }
 
 
