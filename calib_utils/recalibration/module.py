@@ -12,17 +12,18 @@ from torch import Tensor, nn
 
 from calib_utils._numerics import FAR
 from calib_utils.predictions import LIKE_PROBS, MANY, like_probs
+from calib_utils.recalibration.affine import (
+    BetaCalibration,
+    DirichletCalibration,
+    MatrixScaling,
+    PlattScaling,
+    StructuredMatrixScaling,
+    VectorScaling,
+)
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.confidence import BetaOnConfidence
-from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
-from calib_utils.recalibration.scaling import (
-    DirichletCalibration,
-    MatrixScaling,
-    StructuredMatrixScaling,
-)
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
-from calib_utils.recalibration.vector import VectorScaling
 
 __all__ = ["CalibratedModule"]
 
@@ -61,8 +62,8 @@ class CalibratedModule(nn.Module):
         RuntimeError: if ``recalibrator`` is not fitted; or when a method that is not plain
             arithmetic is traced, exported or compiled.
         ValueError: from a call, for logits of a different number of classes, or of a kind that the
-            method does not take, or if ``axis`` is needed; from ``load_state_dict``, for parameters
-            that no fit gives.
+            method does not take, or if ``axis`` is needed; from ``load_state_dict``, for parameters of a
+            wrong shape, or that are not finite.
 
     Example:
         >>> import torch

@@ -155,7 +155,8 @@ def test_weights_pairs_and_sets():
     assert area == decisions.risk_coverage(PROBS[:, 0], BINARY).area
     given = as_predictions(confidence=SCORES, correct=right)
     assert area == decisions.risk_coverage(given).area
-    assert comparing.mcnemar(right, ~right[::-1]) == comparing.mcnemar(BINARY, 1 - BINARY[::-1])
+    other = (~right[::-1]).set_axis(right.index + N)
+    assert comparing.mcnemar(right, other) == comparing.mcnemar(BINARY, 1 - BINARY[::-1])
     sets = decisions.set_coverage(FRAME > 0.3, SERIES)
     assert sets == decisions.set_coverage(PROBS > 0.3, LABELS)
     assert comparing.holm(pd.Series([0.01, 0.5], [1, 0])) == comparing.holm([0.01, 0.5])
