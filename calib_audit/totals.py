@@ -35,8 +35,7 @@ from calib_utils.metrics.bins import (
     sums_per_bin,
     uniform_index,
 )
-from calib_utils.metrics.blocks import block_index
-from calib_utils.metrics.intervals import squared_sums
+from calib_utils.metrics.noise import block_index, squared_sums
 
 __all__ = ["Totals", "shared_rows"]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.bins import confidence_and_correct
 from calib_utils.predictions import (
     Predictions,
     check_confidences,

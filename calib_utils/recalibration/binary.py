@@ -15,10 +15,10 @@ from calib_utils._numerics import log_parts
 from calib_utils.metrics.bins import (
     bin_predictions,
     interpolated,
+    isotonic_steps,
     right_closed_index,
     uniform_index,
 )
-from calib_utils.metrics.monotone import isotonic_steps
 from calib_utils.predictions import Predictions, check_logits, check_n_bins, probs_of
 from calib_utils.recalibration.base import Recalibrator, check_array
 

@@ -62,8 +62,8 @@ class CalibratedModule(nn.Module):
         RuntimeError: if ``recalibrator`` is not fitted; or when a method that is not plain
             arithmetic is traced, exported or compiled.
         ValueError: from a call, for logits of a different number of classes, or of a kind that the
-            method does not take, or if ``axis`` is needed; from ``load_state_dict``, for parameters of a
-            wrong shape, or that are not finite.
+            method does not take, or if ``axis`` is needed; from ``load_state_dict``, for parameters
+            of a wrong shape, or that are not finite.
 
     Example:
         >>> import torch
