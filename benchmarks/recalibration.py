@@ -17,9 +17,8 @@ runs on one thread; a time is the least CPU time of up to five warm fits, which 
 that does not count. The labels are drawn from softmax(z / 2), so the best map is known, and so is
 its NLL. Peers see the logits or log-probabilities where ours see logits less their mean, so the NLL
 of vector and matrix scaling differs a little between libraries; with few samples plain matrix
-scaling has no optimum, and what counts is the time to an NLL. The fits of peers have a budget of
-CPU time (``--budget``): one that a smaller size predicts to exceed it is skipped, and one that
-exceeds it is stopped. Both say "over budget".
+scaling has no optimum, and what counts is the time to an NLL. A peer's fit that takes
+more than 20 seconds of CPU time is stopped, and says "over budget".
 """
 
 from __future__ import annotations
@@ -53,6 +52,7 @@ from calib_utils import recalibration as ours
 SIZES = ("5000x100", "50000x100", "50000x1000")
 TEMPERATURE = 2.0
 NEW_SAMPLES = 10_000
+BUDGET = 20.0  # seconds, for a fit of a peer
 PACKAGES = (
     "numpy",
     "scipy",
@@ -219,107 +219,74 @@ def one_versus_rest(name: str, **arguments: Any) -> Callable[[Samples], Predict]
     return fit_ours(lambda: ours.OneVersusRest(getattr(ours, name)(**arguments)))
 
 
-# method: (how its cost grows with K, {contender: fit}); ours first.
-METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
-    "temperature": (
-        1.0,
-        {
-            "calib_utils": fit_ours(ours.TemperatureScaling),
-            "known recipe, 50 steps": known_recipe(50),
-            "known recipe, 200 steps": known_recipe(200),
-            "torch, strong Wolfe on log T": torch_recipe(
-                0.0, torch.exp, max_iter=50, line_search_fn="strong_wolfe"
-            ),
-            "scikit-learn": scikit_temperature,
-            "probmetrics": fit_on_probs("probmetrics.calibrators:get_calibrator", "temp-scaling"),
-            "netcal": fit_on_probs("netcal.scaling:TemperatureScaling"),
-            "torch-uncertainty": torch_uncertainty("TemperatureScaler"),
-        },
-    ),
-    "ensemble temperature": (1.0, {"calib_utils": fit_ours(ours.EnsembleTemperatureScaling)}),
-    "vector": (
-        1.0,
-        {
-            "calib_utils": fit_ours(ours.VectorScaling),
-            "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.VectorScalingCalibrator"),
-            "probmetrics, SVS (ridge)": fit_on_probs("probmetrics.calibrators:SVSCalibrator"),
-            "torch-uncertainty": torch_uncertainty("VectorScaler"),
-            "netcal": fit_on_probs("netcal.scaling:LogisticCalibration"),
-        },
-    ),
-    "matrix, plain": (
-        1.5,
-        {
-            "calib_utils": fit_ours(ours.MatrixScaling),
-            "calib_utils, stopped after 20 steps": stopped_early(20),
-            "scikit-learn": scikit_matrix,
-            "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.MatrixScalingCalibrator"),
-            "torch-uncertainty": torch_uncertainty("MatrixScaler"),
-        },
-    ),
-    "matrix, regularised": (
-        1.5,
-        {"calib_utils": fit_ours(lambda: ours.MatrixScaling(regularization=1.0))},
-    ),
-    "structured matrix": (
-        1.5,
-        {
-            "calib_utils": fit_ours(ours.StructuredMatrixScaling),
-            "probmetrics": fit_on_probs("probmetrics.calibrators:SMSCalibrator"),
-        },
-    ),
-    "Dirichlet (ODIR)": (
-        1.5,
-        {
-            "calib_utils": fit_ours(ours.DirichletCalibration),
-            "torch-uncertainty": torch_uncertainty("DirichletScaler", strength=1.0),
-        },
-    ),
-    "histogram, one-versus-rest": (
-        1.0,
-        {
-            "calib_utils": one_versus_rest("HistogramBinning"),
-            "netcal": fit_on_probs("netcal.binning:HistogramBinning", bins=15),
-            "torch-uncertainty": torch_uncertainty("HistogramBinningScaler"),
-        },
-    ),
-    "isotonic, one-versus-rest": (
-        1.0,
-        {
-            "calib_utils": one_versus_rest("IsotonicRegression"),
-            "scikit-learn, each class": each_class(
-                "sklearn.isotonic:IsotonicRegression", out_of_bounds="clip"
-            ),
-            "netcal": fit_on_probs("netcal.binning:IsotonicRegression"),
-            "torch-uncertainty": torch_uncertainty("IsotonicRegressionScaler"),
-        },
-    ),
-    "Platt, one-versus-rest": (
-        1.0,
-        {
-            "calib_utils": one_versus_rest("PlattScaling", smooth_targets=True),
-            "scikit-learn, each class": each_class(
-                "sklearn.calibration:_SigmoidCalibration", log_odds=True
-            ),
-        },
-    ),
-    "beta, one-versus-rest": (
-        1.0,
-        {
-            "calib_utils": one_versus_rest("BetaCalibration"),
-            "betacal, each class": each_class(
-                "betacal:BetaCalibration", column=True, parameters="abm"
-            ),
-        },
-    ),
-    "BBQ, one-versus-rest": (
-        1.0,
-        {
-            "calib_utils": one_versus_rest("BayesianBinningIntoQuantiles"),
-            "netcal (BIC)": fit_on_probs("netcal.binning:BBQ"),
-            "torch-uncertainty (15 bins)": torch_uncertainty("BBQScaler"),
-        },
-    ),
+# {method: {contender: fit}}; ours first.
+METHODS: dict[str, dict[str, Callable[[Samples], Predict]]] = {
+    "temperature": {
+        "calib_utils": fit_ours(ours.TemperatureScaling),
+        "known recipe, 50 steps": known_recipe(50),
+        "known recipe, 200 steps": known_recipe(200),
+        "torch, strong Wolfe on log T": torch_recipe(
+            0.0, torch.exp, max_iter=50, line_search_fn="strong_wolfe"
+        ),
+        "scikit-learn": scikit_temperature,
+        "probmetrics": fit_on_probs("probmetrics.calibrators:get_calibrator", "temp-scaling"),
+        "netcal": fit_on_probs("netcal.scaling:TemperatureScaling"),
+        "torch-uncertainty": torch_uncertainty("TemperatureScaler"),
+    },
+    "ensemble temperature": {"calib_utils": fit_ours(ours.EnsembleTemperatureScaling)},
+    "vector": {
+        "calib_utils": fit_ours(ours.VectorScaling),
+        "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.VectorScalingCalibrator"),
+        "probmetrics, SVS (ridge)": fit_on_probs("probmetrics.calibrators:SVSCalibrator"),
+        "torch-uncertainty": torch_uncertainty("VectorScaler"),
+        "netcal": fit_on_probs("netcal.scaling:LogisticCalibration"),
+    },
+    "matrix, plain": {
+        "calib_utils": fit_ours(ours.MatrixScaling),
+        "calib_utils, stopped after 20 steps": stopped_early(20),
+        "scikit-learn": scikit_matrix,
+        "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.MatrixScalingCalibrator"),
+        "torch-uncertainty": torch_uncertainty("MatrixScaler"),
+    },
+    "matrix, regularised": {
+        "calib_utils": fit_ours(lambda: ours.MatrixScaling(regularization=1.0))
+    },
+    "structured matrix": {
+        "calib_utils": fit_ours(ours.StructuredMatrixScaling),
+        "probmetrics": fit_on_probs("probmetrics.calibrators:SMSCalibrator"),
+    },
+    "Dirichlet (ODIR)": {
+        "calib_utils": fit_ours(ours.DirichletCalibration),
+        "torch-uncertainty": torch_uncertainty("DirichletScaler", strength=1.0),
+    },
+    "histogram, one-versus-rest": {
+        "calib_utils": one_versus_rest("HistogramBinning"),
+        "netcal": fit_on_probs("netcal.binning:HistogramBinning", bins=15),
+        "torch-uncertainty": torch_uncertainty("HistogramBinningScaler"),
+    },
+    "isotonic, one-versus-rest": {
+        "calib_utils": one_versus_rest("IsotonicRegression"),
+        "scikit-learn, each class": each_class(
+            "sklearn.isotonic:IsotonicRegression", out_of_bounds="clip"
+        ),
+        "netcal": fit_on_probs("netcal.binning:IsotonicRegression"),
+        "torch-uncertainty": torch_uncertainty("IsotonicRegressionScaler"),
+    },
+    "Platt, one-versus-rest": {
+        "calib_utils": one_versus_rest("PlattScaling", smooth_targets=True),
+        "scikit-learn, each class": each_class(
+            "sklearn.calibration:_SigmoidCalibration", log_odds=True
+        ),
+    },
+    "beta, one-versus-rest": {
+        "calib_utils": one_versus_rest("BetaCalibration"),
+        "betacal, each class": each_class("betacal:BetaCalibration", column=True, parameters="abm"),
+    },
+    "BBQ, one-versus-rest": {
+        "calib_utils": one_versus_rest("BayesianBinningIntoQuantiles"),
+        "netcal (BIC)": fit_on_probs("netcal.binning:BBQ"),
+        "torch-uncertainty (15 bins)": torch_uncertainty("BBQScaler"),
+    },
 }
 
 
@@ -400,62 +367,33 @@ def finite(value: float) -> float | str:
     return value if math.isfinite(value) else "infinite"
 
 
-def predicted(earlier: list[dict], n: int, k: int, power: float) -> float:
-    """Seconds that a fit may take, from the largest size that it was measured at."""
-    done = [row for row in earlier if "ms" in row]
-    if done:
-        last = done[-1]
-        return last["ms"] / 1000 * (n / last["n"]) * (k / last["k"]) ** power
-    return math.inf if any(row["note"] == "over budget" for row in earlier) else 0.0
-
-
-def warm_up() -> None:
-    """Import what the fits import, so that no clock counts it."""
-    samples = draw(200, 3, seed=2)
-    for _, contenders in METHODS.values():
-        for fit in contenders.values():
-            measure(fit, samples, samples, 10)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="such as 5000x100")
-    parser.add_argument("--budget", type=float, default=20, help="seconds for a peer's fit")
-    arguments = parser.parse_args()
+    sizes = parser.parse_args().sizes
     torch.set_num_threads(1)
-    warm_up()
     results: dict[str, Any] = {
         "threads": torch.get_num_threads(),
         **facts(*PACKAGES),
         "temperature": TEMPERATURE,
-        "budget_s": arguments.budget,
+        "budget_s": BUDGET,
         "clock": "the least of up to five warm fits",
         "true_map": {},
         "rows": [],
     }
-    for size in arguments.sizes:
+    for size in sizes:
         n, k = map(int, size.split("x"))
         samples, new = draw(n, k, seed=0), draw(NEW_SAMPLES, k, seed=1)
         samples.probs, samples.loader  # noqa: B018 (computed here, so that no clock counts it)
-        best = {
+        results["true_map"][size] = {
             name: mean_nll(lambda z: np.exp(log_softmax(z / TEMPERATURE, axis=1)), s)
             for name, s in (("nll", samples), ("nll_new", new))
         }
-        results["true_map"][size] = best
-        for method, (power, contenders) in METHODS.items():
+        for method, contenders in METHODS.items():
             for library, fit in contenders.items():
-                earlier = [
-                    row
-                    for row in results["rows"]
-                    if (row["method"], row["library"]) == (method, library)
-                ]
-                budget = math.inf if library.startswith("calib_utils") else arguments.budget
-                if predicted(earlier, n, k, power) > budget:
-                    found: dict[str, Any] = {"note": "over budget"}
-                else:
-                    found = measure(fit, samples, new, budget)
-                row = {"method": method, "library": library, "n": n, "k": k, **found}
-                results["rows"].append(row)
+                budget = math.inf if library.startswith("calib_utils") else BUDGET
+                row = {"method": method, "library": library, "n": n, "k": k}
+                results["rows"].append(row | measure(fit, samples, new, budget))
                 store("recalibration", results)
 
 

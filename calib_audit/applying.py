@@ -34,7 +34,7 @@ __all__ = ["apply_calibrator"]
 def apply_calibrator(
     calibrator: Path | str,
     data: str,
-    output: Path | None = None,
+    output: Path | str | None = None,
     *,
     score: str | None = None,
     group: str | None = None,
@@ -66,6 +66,7 @@ def apply_calibrator(
         UserWarning: if a group was not in the fit; its rows get the common map.
     """
     if output is not None:
+        output = Path(output)
         if output.suffix.lower() != ".csv":
             raise ValueError(
                 f"output: expected a name that ends in .csv, found {output.name!r}, and the result "

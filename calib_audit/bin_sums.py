@@ -135,11 +135,16 @@ def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def order_of(rows: Rows) -> np.ndarray:
-    """What puts rows in the order of their confidence: its log-odds if they are at hand, because
-    confidences of 1 are equal after rounding.
+    """What puts rows in the order of their confidence: its log-odds if they are at hand, or the
+    probability of the other classes, because confidences of 1 are equal after rounding.
     """
-    if rows.logits is None:
+    if rows.logits is None and rows.probs.ndim == 1:
         return confidences_of(rows)[0]
+    if rows.logits is None:  # near 1 the others of the row tell more than what is left of 1
+        near = float(np.finfo(rows.dtype).epsneg) ** 0.75
+        top, rest = confidences_of(rows)[0], rows.probs.copy()
+        rest[np.arange(len(rest)), rest.argmax(axis=1)] = 0
+        return np.asarray(-np.where(top > 1 - near, np.minimum(rest.sum(axis=1), near), 1 - top))
     if rows.logits.ndim == 1:
         return rows.logits
     powers = np.exp(rows.logits - rows.logits.max(axis=1, keepdims=True))

@@ -104,11 +104,16 @@ def probabilities(
         scores, rescaled = np.where(off[:, None], scores / sums[:, None], scores), int(off.sum())
     elif off.any():
         row = off.argmax()
+        advice = "divide rounded rows by their sum with rescale=True"
+        if np.median(np.abs(sums - 1)) > 100 * ROUNDED:
+            advice = (
+                "where several labels of a row may be true, make a report for each, with the "
+                "column of its probabilities as score=... and its own column of labels"
+            )
         raise ValueError(
             f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
             f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; name columns "
-            "of logits logit_…, one set of columns of several with score=..., or divide rounded "
-            "rows by their sum with rescale=True"
+            f"of logits logit_…, one set of columns of several with score=..., or {advice}"
         )
     return Probabilities(scores, rescaled=rescaled)
 

@@ -22,6 +22,7 @@ __all__ = [
 
 EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"
 _BFLOAT16 = "bfloat16", "torch.bfloat16"
+_SCORES = ("prob", "probs", "logit", "logits", "score", "scores")  # names of arrays of predictions
 _CELLS = 2_000_000  # in a block: a few hundred megabytes as text
 
 Block = dict[str, np.ndarray]
@@ -88,7 +89,8 @@ def source_of_arrays(
 ) -> Source:
     """Arrays as columns; an array of shape (N, K) becomes K columns, name_0 and so on.
 
-    Arrays of other shapes are ignored, and arrays that nobody asks for may have any length.
+    Arrays of other shapes are ignored, except those named as predictions, and arrays that nobody
+    asks for may have any length.
 
     Args:
         name: of the source.
@@ -102,6 +104,12 @@ def source_of_arrays(
             flat |= {f"{_singular(key)}_{k}": (key, k) for k in range(shape[1])}
         elif len(shape) == 1:
             flat[key] = key, None
+        elif len(shape) > 2 and key.lower() in _SCORES:
+            raise ValueError(
+                f"{key}: expected shape (N,) or (N, K), found {shape}; of an ensemble "
+                "(member, N, K) give the mean of the members' probabilities, and of other shapes "
+                "a row for each label"
+            )
 
     def blocks(names: Sequence[str]) -> Iterator[Block]:
         wanted = list(dict.fromkeys(flat[each][0] for each in names))
@@ -136,6 +144,8 @@ def source_of_dictionary(given: Mapping[str, Any]) -> Source:
                 hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
                 column[hidden] = None
             arrays[key] = np.asarray(column)
+            if arrays[key].dtype.kind == "T":  # texts of any length, which nothing else casts
+                arrays[key] = arrays[key].astype(object)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ValueError(f"{key}: expected an array, found {type(column).__name__}") from error
         if arrays[key].shape == () and arrays[key].dtype == object:  # such as a generator
@@ -193,7 +203,7 @@ def _from_narwhals(column: Any) -> np.ndarray:
 
 def _singular(name: str) -> str:
     """The name of one class's column in an array named "probs" or "logits"."""
-    return name[:-1] if name.lower() in ("probs", "logits", "scores") else name
+    return name[:-1] if name.lower() in _SCORES and name.lower().endswith("s") else name
 
 
 def _width(shape: tuple[int, ...]) -> int:

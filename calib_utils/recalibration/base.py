@@ -11,7 +11,7 @@ import inspect
 import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -475,8 +475,9 @@ def load(path: Path | str) -> Recalibrator:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged, was not written by `Recalibrator.save`, or contains
-            parameters of a wrong type or shape, or that are not finite. Sizes are checked before
+        ValueError: if the file is damaged, was not written by `Recalibrator.save`, is of a version
+            that this one cannot read, or contains parameters of a wrong type or shape, or that are
+            not finite. Sizes are checked before
             anything is unpacked, because a few megabytes may contain gigabytes of zeros.
 
     Example:
@@ -493,16 +494,36 @@ def load(path: Path | str) -> Recalibrator:
         "fit and save it again, or load it with the version of calib_utils that saved it, because "
         f"this is {__version__}"
     )
-    with explain_damage(f"path: {path} contains no recalibrator, or", advice):
+    what = f"path: {path} contains no recalibrator, or"
+    with explain_damage(what, advice):
         check_unpacked(path, "recalibrator")  # a fit on ImageNet has far fewer bytes
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files if name != "facts"}
-            result = _decode(json.loads(str(file["facts"])), arrays)
+            facts = json.loads(str(file["facts"]))
+    with _explain_version(path, facts), explain_damage(what, advice):
+        result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
             raise TypeError("its facts do not name a recalibrator")
         result._require_fitted()
         result._check_fit()
     return result
+
+
+@contextlib.contextmanager
+def _explain_version(path: Path, facts: Any) -> Iterator[None]:
+    """Say of an error that the file is of a different version, where it is."""
+    try:
+        yield
+    except ValueError as error:
+        learned = facts.get("learned") if isinstance(facts, dict) else None
+        version = learned.get("version_") if isinstance(learned, dict) else None
+        if not isinstance(version, str) or version == __version__:
+            raise
+        raise ValueError(
+            f"path: {path} was saved by version {version} of calib_utils, and version "
+            f"{__version__} cannot read it ({error.__cause__}); load it with that version, or fit "
+            "and save it again"
+        ) from error
 
 
 def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -175,7 +175,7 @@ class IsotonicRegression(BinaryRecalibrator):
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         # Only the order of the inputs matters, so they may be of any size.
         steps = isotonic_steps(logits, labels == 1, weights)
-        fitted = np.minimum(steps.positives / steps.masses, 1)
+        fitted = steps.positives / steps.masses  # 1 at most: a sum of fewer terms, in that order
         both = np.stack([steps.first < steps.last, np.ones(len(fitted), bool)], axis=1).ravel()
         ends = np.stack([steps.first, steps.last], axis=1).ravel()
         self.thresholds_ = ends[both].astype(np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,8 @@ from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
 
 __all__ = ["CalibratedClassifier"]
+
+_STRATIFY = "give cv=StratifiedKFold(shuffle=True), or fewer folds than the class has samples"
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -137,9 +140,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             seen, held_out = (
                 _safe_split(self.estimator, X, y, rows, train)[0] for rows in (train, test)
             )
-            fitted = _fitted(
-                self.estimator, seen, y[train], None if of_rows is None else of_rows[train]
-            )
+            weights = None if of_rows is None else of_rows[train]
+            try:
+                fitted = _fitted(self.estimator, seen, y[train], weights)
+            except ValueError as error:
+                _explain_lack(np.setdiff1d(self.classes_, y[train]), error)
+                raise
             outputs.append(_predictions(fitted, method, held_out, self.classes_))
             places.append(test)
         order = np.argsort(np.concatenate(places))
@@ -204,7 +210,20 @@ def _fitted(estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -
     while isinstance(last, Pipeline) and not get_config().get("enable_metadata_routing"):
         step, last = last.steps[-1]
         prefix += f"{step}__"
-    return fitted.fit(X, y, **({} if weights is None else {f"{prefix}sample_weight": weights}))
+    if weights is None:
+        return fitted.fit(X, y)
+    if not _takes_weights(last):
+        raise ValueError(
+            f"sample_weight: expected none for {type(last).__name__}, whose fit takes none, found "
+            "weights; leave them out, or fit a recalibrator with them on the predictions of "
+            "cross_val_predict"
+        )
+    return fitted.fit(X, y, **{f"{prefix}sample_weight": weights})
+
+
+def _takes_weights(estimator: Any) -> bool:
+    found = inspect.signature(estimator.fit).parameters.values()
+    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in found)
 
 
 def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> np.ndarray:
@@ -221,8 +240,7 @@ def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> n
     if unknown := [name for name in wanted if name not in own]:
         raise ValueError(
             f"estimator: found one that does not know class {_listed(unknown)} of y, but "
-            f"{_listed(own) or 'has no classes_'}; if the samples of a fold lack it, give "
-            "cv=StratifiedKFold(shuffle=True), or fewer folds than the class has samples"
+            f"{_listed(own) or 'has no classes_'}; if the samples of a fold lack it, {_STRATIFY}"
         )
     if absent := [name for name in own if name not in wanted]:
         raise ValueError(
@@ -243,6 +261,15 @@ def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> n
     if one_column:
         return outputs if order == [0, 1] else -outputs
     return outputs if order == [*range(k)] else outputs[:, order]
+
+
+def _explain_lack(lacking: np.ndarray, error: ValueError) -> None:
+    """Raise a ValueError if there are such classes, for a fit on a fold without them."""
+    if len(lacking):
+        raise ValueError(
+            f"cv: expected samples of all classes in each fold, found one without class "
+            f"{_listed(lacking.tolist())}, which the classifier does not take; {_STRATIFY}"
+        ) from error
 
 
 def _listed(names: list[Any]) -> str:

@@ -1,15 +1,12 @@
 """The benchmark of coverage: its intervals against the plain ones, on rows."""
 
 import inspect
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
 from benchmarks import coverage as benchmark
-from benchmarks import measured
 from calib_utils.metrics import (
     debiased_calibration_error,
     expected_calibration_error,
@@ -81,16 +78,6 @@ def test_the_triangle_is_as_wide_as_the_noise_of_one_bin():
     assert (high - low) / 2 == pytest.approx(1.96 * np.sqrt(0.24 / 3_000), rel=0.1)
 
 
-def test_measures_each_interval():
-    found = benchmark.measure(300, 0.0, benchmark.cells_of_record(), 4)
-    assert len({row["name"] for row in found}) == len(found) == 7
-    assert all(0 <= row["coverage"] <= 1 and row["width"] > 0 for row in found)
-    by_name = {row["name"]: row["coverage"] for row in found}
-    assert by_name["calib_utils"] == by_name["triangle inequality"] == 1
-    assert by_name["calib_utils, debiased"] == by_name["normal, debiased"] == 1
-    assert by_name["percentile bootstrap"] == 0
-
-
 def test_the_root_mean_square_is_that_of_a_large_sample():
     parts = benchmark.cells_of_record()
     right = benchmark.chances_right(CONFIDENCES, parts, 0.07)
@@ -115,48 +102,6 @@ def test_the_normal_interval_is_around_the_debiased_square():
         low, high = benchmark.normal_root(counts, EXCESS)
         reaches.append((high**2 - low**2) / 2)
     assert np.mean(reaches) == pytest.approx(1.96 * np.std(squares), rel=0.15)
-
-
-@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
-def test_measures_other_bins(strategy):
-    everyone = benchmark.confidences_of_record()
-    found = benchmark.measure_other_bins(500, 0.07, everyone, 7, strategy, 12)
-    assert [row["name"] for row in found] == ["calib_utils", "calib_utils, debiased"]
-    assert all(row["coverage"] >= 10 / 12 for row in found)
-    assert all(0 < row["width"] < 1 for row in found)
-
-
-def test_asks_libraries_for_their_intervals(monkeypatch):
-    """Two that always say 0 to 1 %, in the words of their own functions."""
-
-    def basic(probs, labels, p, alpha):
-        assert p == 1
-        assert alpha == pytest.approx(5)
-        return 0.0, 0.005, 0.01
-
-    def diagram(probs, labels, plot_confidence_band):
-        assert labels.dtype == float
-        assert not plot_confidence_band
-        return {"ce": 0.005, "ce_ci_width": 0.005}
-
-    calibration = SimpleNamespace(get_calibration_error_uncertainties=basic)
-    monkeypatch.setitem(sys.modules, "calibration", calibration)
-    monkeypatch.setitem(sys.modules, "relplot", SimpleNamespace(prepare_rel_diagram=diagram))
-    monkeypatch.setattr(measured, "version", lambda name: "9.9")
-    for name, value in {"SIZES": (300,), "ERRORS": (0.0, 0.07), "SETS": 3}.items():
-        monkeypatch.setattr(benchmark, f"LIBRARY_{name}", value)
-    found = benchmark.libraries()
-    assert found["versions"]["relplot"] == "9.9"
-    theirs = [row for row in found["rows"] if row["name"] != "calib_utils"]
-    assert {(row["name"], row["error"]): row["coverage"] for row in theirs} == {
-        ("uncertainty-calibration", 0.0): 1,
-        ("relplot, of the smooth error", 0.0): 1,
-        ("uncertainty-calibration", 0.07): 0,
-        ("relplot, of the smooth error", 0.07): 0,
-    }
-    assert [row["width"] for row in theirs] == pytest.approx([0.01] * 4)
-    ours = [row for row in found["rows"] if row["name"] == "calib_utils"]
-    assert [row["coverage"] for row in ours] == [1, 1]
 
 
 def test_all_errors_of_the_libraries_are_the_one_that_is_set():

@@ -30,17 +30,8 @@ def test_runs_of_a_seed_are_alike(share, low, high):
 
 
 @pytest.mark.filterwarnings("ignore:Precision loss")
-@pytest.mark.parametrize("seeds", [2, 3])
-@pytest.mark.parametrize("alike", [0.0, 0.9])
-def test_at_most_once_in_twenty(seeds, alike):
+def test_at_most_once_in_twenty():
     """Other images alone would find far more, with networks that differ by their seed."""
-    found = benchmark.rejections(seeds, 0.05, alike, "error", sets=120, n=300, seed=1)
+    found = benchmark.rejections(3, 0.05, 0.0, "error", sets=120, n=300, seed=1)
     assert found["calib_utils"] <= 0.075
-    assert alike or found["other images only"] > 0.15
-
-
-def test_pairs_see_what_blocks_hide():
-    """Two runs of a seed are alike: unpaired, what the seeds do would hide the difference."""
-    asked = {"sets": 60, "n": 1_000, "seed": 2, "worse": 0.08}
-    found = benchmark.rejections(5, 0.06, 0.9, "error", **asked)
-    assert found["calib_utils"] > found["as if not paired"] + 0.3
+    assert found["other images only"] > 0.15

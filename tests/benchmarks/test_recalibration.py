@@ -41,7 +41,7 @@ def test_a_fit_beyond_the_budget_is_stopped():
 
 
 def test_the_best_recipe_in_torch_finds_the_optimum():
-    contenders = benchmark.METHODS["temperature"][1]
+    contenders = benchmark.METHODS["temperature"]
     predict = contenders["torch, strong Wolfe on log T"](SAMPLES)
     expected = TemperatureScaling().fit(SAMPLES.logits, SAMPLES.labels)
     with warnings.catch_warnings():

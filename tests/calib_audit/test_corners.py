@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import t
+from sklearn.metrics import roc_auc_score
 
 from calib_audit import report
 from calib_audit.columns import choose_columns
@@ -222,3 +223,45 @@ class TestOtherRows:
     def test_equal_counts_of_two_kinds_may_be_an_accident(self) -> None:
         rows = {"score": np.full(200, 0.2), "label": np.repeat([0, 1], [160, 40])}
         report(rows, fit={name: column.copy() for name, column in rows.items()})
+
+
+class TestWhatNeedsAWord:
+    """Input that can be read in two ways is refused, with the way that the data suggest."""
+
+    def test_columns_of_several_labels_are_questions_of_their_own(self) -> None:
+        columns = {f"prob_{name}": RNG.random(50) for name in "abc"} | {"label": ["a"] * 50}
+        with pytest.raises(ValueError, match="several labels of a row may be true, make a report"):
+            report(columns, cross_fit=0)
+
+    def test_members_of_an_ensemble_are_averaged_first(self) -> None:
+        members = RNG.dirichlet(np.ones(3), (5, 40))
+        with pytest.raises(ValueError, match=r"^probs: .*\(5, 40, 3\); .*mean of the members"):
+            report({"probs": members, "label": np.arange(40) % 3}, cross_fit=0)
+
+    @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="since NumPy 2")
+    def test_texts_of_any_length_are_texts(self) -> None:
+        score, label = RNG.random(300), np.array(["no", "yes"])[RNG.integers(0, 2, 300)]
+        group = np.array(["north", "south"])[RNG.integers(0, 2, 300)]
+        columns = {"score": score, "label": label, "region": group}
+        text = np.dtypes.StringDType()
+        typed = columns | {"label": label.astype(text), "region": group.astype(text)}
+        found, expected = (
+            report(each, group="region", positive="yes", cross_fit=0) for each in (typed, columns)
+        )
+        assert found.verdict == expected.verdict
+        assert [*found.groups] == [*expected.groups]
+
+
+def test_of_several_classes_confidences_of_one_are_in_the_order_of_their_odds() -> None:
+    """Their probabilities are equal after rounding; what the others have differs."""
+    rng = np.random.default_rng(2)
+    logits = 25 * rng.normal(size=(2_000, 3))
+    chances = np.exp(logits / 20) / np.exp(logits / 20).sum(axis=1, keepdims=True)
+    label = (chances.cumsum(axis=1) < rng.random((2_000, 1))).sum(axis=1)
+    logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+    low, middle, top = np.sort(logits, axis=1).T
+    expected = roc_auc_score(logits.argmax(axis=1) == label, top - np.logaddexp(low, middle))
+    assert (np.exp(logs).max(axis=1) == 1).mean() > 0.1
+    for kind, values in {"logit": logits, "logprob": logs, "prob": np.exp(logs)}.items():
+        columns = {f"{kind}_{k}": values[:, k] for k in range(3)} | {"label": label}
+        assert report(columns, cross_fit=0).measures.auroc == pytest.approx(expected, abs=1e-6)

@@ -27,6 +27,7 @@ NAMES = assignment_names()
 Names = dict[str, Any]
 
 
+@cache
 def sheet_checks(name: str, secret: bytes, sheet: str) -> list[Check]:
     """The hidden checks of a sheet."""
     own = secret_of(secret, sheet)

@@ -50,7 +50,7 @@ def marks(name: str, secret: bytes, sheet: str, names: dict[str, Any]) -> dict[s
     return {q: [row["share"] for row in question["checks"]] for q, question in found.items()}
 
 
-@pytest.mark.parametrize("sheet", mostly_thorough(SHEETS, SHEETS[:3]))
+@pytest.mark.parametrize("sheet", mostly_thorough(SHEETS, SHEETS[:1]))
 @pytest.mark.parametrize("name", NAMES)
 def test_the_solution_pasted_into_the_students_notebook_gets_full_marks(
     name: str,
@@ -113,7 +113,8 @@ def test_a_second_download_has_another_name(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_secret_gives_the_same_checks(name: str) -> None:
-    first, again, other = (sheet_checks(name, secret, "0") for secret in (b"x", b"x", b"y"))
+    made = sheet_checks.__wrapped__  # not the ones that are kept
+    first, again, other = (made(name, secret, "0") for secret in (b"x", b"x", b"y"))
     assert [(c.question, c.name, c.weight) for c in first] == [
         (c.question, c.name, c.weight) for c in again
     ]
@@ -390,12 +391,8 @@ def test_one_temperature_for_all_earns_half_by_the_loss_of_the_sheet(loss: str) 
         assert earned == [0, pytest.approx(module.HALF, abs=0.05), 1]
 
 
-@pytest.mark.parametrize("wanted", ["all", "confidence", "risk", "two", "three"])
 def test_the_cell_that_compares_shows_the_trick_on_each_sheet(
-    wanted: str,
-    places: Places,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The constant loses by the log loss in each split, and wins by the ECE in most of them."""
     from classroom.assignments.recalibrating.reference import asked_of
@@ -403,15 +400,19 @@ def test_the_cell_that_compares_shows_the_trick_on_each_sheet(
     monkeypatch.chdir(places("recalibrating", SECRET, PUBLISHED))
     names = run(notebook("recalibrating", SECRET, PUBLISHED, solved=True))
     all_classes = names["recalibrate"]
-    names["wanted"] = wanted
-    names["recalibrate"] = lambda *given: asked_of(all_classes(*given), variant={"wanted": wanted})
-    capsys.readouterr()
-    for seed in range(6):
-        names["both"](seed)
-    said = re.findall(r"log loss ([\d.]+), ECE ([\d.]+)%", capsys.readouterr().out)
-    mended, lazy = np.array(said, dtype=float).reshape(6, 2, 2).transpose(1, 0, 2)
-    assert (mended[:, 0] < lazy[:, 0]).all()
-    assert (mended[:, 1] > lazy[:, 1]).sum() > 3
+    for wanted in ("all", "confidence", "risk", "two", "three"):
+
+        def recalibrate(*given: Any, variant: dict[str, str] = {"wanted": wanted}) -> Any:  # noqa: B006
+            return asked_of(all_classes(*given), variant=variant)
+
+        names |= {"wanted": wanted, "recalibrate": recalibrate}
+        capsys.readouterr()
+        for seed in range(6):
+            names["both"](seed)
+        said = re.findall(r"log loss ([\d.]+), ECE ([\d.]+)%", capsys.readouterr().out)
+        mended, lazy = np.array(said, dtype=float).reshape(6, 2, 2).transpose(1, 0, 2)
+        assert (mended[:, 0] < lazy[:, 0]).all(), wanted
+        assert (mended[:, 1] > lazy[:, 1]).sum() > 3, wanted
 
 
 @pytest.mark.parametrize("number", range(8))

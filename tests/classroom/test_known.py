@@ -131,14 +131,13 @@ def test_the_report_of_the_reference_has_all_images() -> None:
 def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
     """On two sheets; all of them ask for the same names of values."""
     values = known(name, SECRET, "4")
+    checks = load(name).checks(SECRET, variant_of(name, SECRET, "4"))
+    functions = {check.function for check in checks}
     assert len(for_teacher(name)["cards"]) >= 8
     for card in for_teacher(name)["cards"]:
         for text in (card["question"], card["good"]):
             assert "{{" not in rendered(text, values)
         assert card.keys() <= {"function", "question", "good"}
-        functions = {
-            check.function for check in load(name).checks(SECRET, variant_of(name, SECRET, "4"))
-        }
         assert card.get("function", "probabilities") in functions | {"probabilities", "report"}
     assert all("{{" not in line for line in facts(name, SECRET, "4"))
     for sheet in SHEETS:

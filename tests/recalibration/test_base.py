@@ -663,6 +663,16 @@ def test_a_file_of_a_method_that_is_not_fitted_is_refused(tmp_path, missing):
         load(path)
 
 
+def test_a_file_of_a_version_that_cannot_be_read_is_not_called_damaged(tmp_path):
+    path = tmp_path / "scaling.npz"
+    TemperatureScaling().fit(*multiclass(200, 4)).save(path)
+    arrays, facts = read_npz(path)
+    facts["learned"] |= {"version_": "0.0.1", "scale_": facts["learned"].pop("temperature_")}
+    write_npz(path, arrays, facts)
+    with pytest.raises(ValueError, match=r"saved by version 0\.0\.1 .*load it with that version"):
+        load(path)
+
+
 def test_several_labels_of_a_sample_are_questions_of_their_own():
     rng = np.random.default_rng(0)
     sigmoids, labels = rng.random((20, 4)), rng.integers(0, 2, (20, 4))

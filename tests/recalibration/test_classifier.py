@@ -20,6 +20,7 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
@@ -330,6 +331,14 @@ def test_a_way_of_splitting_that_cannot_be_used_says_what_can():
     ]:
         with pytest.raises(ValueError, match=message):
             CalibratedClassifier(GaussianNB(), cv=cv).fit(x[np.argsort(y)], np.sort(y))
+    with pytest.raises(ValueError, match=r"^cv: .* one without class 0, .*StratifiedKFold"):
+        CalibratedClassifier(LogisticRegression(), cv=KFold(2)).fit(x[np.argsort(y)], np.sort(y))
+
+
+def test_weights_for_a_classifier_that_takes_none_are_refused():
+    x, y = make_classification(60, random_state=0)
+    with pytest.raises(ValueError, match=r"^sample_weight: expected none for KNeighborsClassifier"):
+        CalibratedClassifier(KNeighborsClassifier()).fit(x, y, np.ones(60))
 
 
 def test_weights_of_a_pipeline_reach_its_last_step():
