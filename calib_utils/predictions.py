@@ -474,16 +474,12 @@ def float_scores(x: Any, name: str) -> np.ndarray:
             f"{name}: expected a non-empty array of shape (N, K), or (N,) for two classes, "
             f"found {array.shape}; give one row for each sample" + (maps if array.ndim > 2 else "")
         )
-    _require_floats(array, x, name)
-    return array
-
-
-def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
     if array.dtype.kind != "f":
         raise ValueError(
-            f"{name}: expected floating-point numbers, found {dtype_name(original)}; "
+            f"{name}: expected floating-point numbers, found {dtype_name(x)}; "
             f"give {name.split()[0]} as the model computes them, not labels or predicted classes"
         )
+    return array
 
 
 def tolerance(probs: Any) -> float:

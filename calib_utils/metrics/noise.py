@@ -217,7 +217,7 @@ def block_noise(
 ) -> BinNoise:
     """The noise of bins whose samples come in blocks; of those bins that have samples.
 
-    The deviations are those of `noise_of_means`, with blocks in the place of
+    The deviations are those of intervals without blocks, with blocks in the place of
     samples; the samples of a calibrated block that is added are all correct or all wrong, which is
     the most that it can vary. A block that is hard may be hard in several bins, so the draws are
     correlated as the blocks are. They have the heavier tails of Student's t, because the blocks
