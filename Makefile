@@ -24,7 +24,7 @@ SITE_TESTS := tests/site
 unexport PYTHONWARNINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help book pdf dist notebooks quick slides test test-code test-site test-colab test-sphinx test-versions \
+.PHONY: help book page pdf dist notebooks quick slides test test-code test-site test-colab test-sphinx test-versions \
   lint format lock clean
 
 help: ## Say what there is
@@ -33,6 +33,10 @@ help: ## Say what there is
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
 	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
+
+page: $(INSTALLED) ## Run one chapter, check its outputs, build its page (NAME=ece-and-mce), once there is a book
+	@PROFILE=$(PROFILE) $(BIN)/python -m doit page:notebooks/$(NAME)
+	@echo "The page is build/html/notebooks/$(NAME).html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs and figures anew (CHAPTER=ece-and-mce for one)
 	$(BIN)/python -m tools.running.notebooks --execute $(CHAPTER)
@@ -102,16 +106,15 @@ lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell
-	$(BIN)/python -m tools.sources.lint
 	$(BIN)/python -m tools.sources.prose
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/zizmor --offline --quiet .
 
-format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
-	$(BIN)/python -m tools.sources.lint --fix
+format: $(INSTALLED) ## Format all code, and show how that of the chapters should look
+	$(BIN)/ruff format --exclude '*.ipynb' .
+	$(BIN)/ruff check --fix --exclude '*.ipynb' .
+	$(BIN)/ruff format --diff notebooks
 
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \

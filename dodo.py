@@ -146,3 +146,13 @@ def task_site():
         targets=[BUILD / "html/index.html"],
         after=["nbval", "drawn"],
     )
+
+
+def task_page():
+    """Build one page of the site anew, once its chapter has run: `doit page:notebooks/NAME`."""
+    for page in CHAPTERS:
+        yield {
+            **step("tools.finishing.site", PROFILE, page, sources=[], after=[f"nbval:{page}"]),
+            "uptodate": [False],
+            "name": page,
+        }

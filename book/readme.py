@@ -7,7 +7,6 @@ reader's light or dark mode, and stays at temperature 1 for readers who prefer n
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from calib_utils._files import write_text
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.plots.diagrams import draw_bins
-from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.plot_settings import DRAWING, svg_of
 
@@ -31,21 +29,15 @@ PASSES = 4
 # In inches, and in CSS pixels.
 SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
 PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
-# The colours of the drawings of pages, in light and in dark mode; ground and text are the theme's.
-RULES = re.findall(
-    r"\{([^{}]*--blue: #[^{}]*)\}", Path("book/assets/course.css").read_text("utf-8")
-)
-LIGHT, DARK = (" ".join(re.findall(r"--[\w-]+: #\w+;", rule)) for rule in RULES)
-STYLE = f"""
-svg {{ --ground: #fff; {LIGHT} color: #222832; fill: currentColor;
-  font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; stroke-linejoin: round }}
-.ground {{ fill: var(--ground); stroke: var(--line) }}
-@media (prefers-color-scheme: dark) {{
-  svg {{ --ground: #14181e; {DARK} color: #ced6dd }}
-}}
-:root > g {{ visibility: hidden }}
-#f0 {{ visibility: visible }}
-@media (prefers-reduced-motion: no-preference) {{
+STYLE = """
+.ground { fill: #fff; stroke: #b8b8b8 }
+@media (prefers-color-scheme: dark) {
+  .ground { fill: #14181e; stroke: #5c5c5c }
+  :root > g { filter: invert(1) hue-rotate(180deg) }
+}
+:root > g { visibility: hidden }
+#f0 { visibility: visible }
+@media (prefers-reduced-motion: no-preference) {
 """
 
 
@@ -67,7 +59,7 @@ def frame(k: int, T: float, fitted: float, bins: ReliabilityBins, numbers: list[
     fig.text(0.52, 0.3, f"T = {T:.2f}", size=16, weight="bold")
     fig.text(0.52, 0.1, "as trained", color=GREY)
     fig.text(0.96, 0.1, f"fitted: {fitted:.2f}", color=GREY, ha="right")
-    return f'<g id="f{k}">{drawing(svg_of(fig), None, f"f{k}")}</g>'
+    return f'<g id="f{k}">{svg_of(fig).strip()}</g>'
 
 
 def movement() -> str:

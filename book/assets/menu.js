@@ -9,6 +9,11 @@
     current?.scrollIntoView({ block: "nearest" });
   };
   addEventListener("DOMContentLoaded", show);
+  /* Paper is white, whatever the page was. */
+  const page = document.documentElement;
+  let theme = "light";
+  addEventListener("beforeprint", () => { theme = page.dataset.theme; page.dataset.theme = "light"; });
+  addEventListener("afterprint", () => { page.dataset.theme = theme; });
   /* On a phone, once it is open. */
   document.querySelectorAll(".primary-toggle").forEach((one) => one.addEventListener("click", () => requestAnimationFrame(show)));
   /* Code that scrolls is a stop of the Tab key, also once its fold is open: the theme looks at loading alone. */

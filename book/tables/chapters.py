@@ -34,12 +34,11 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 from calib_utils.records import by_level, list_answers, load_answers, load_grid, load_record
-from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 from tools.sources.needs import needs
-from tools.sources.plot_settings import DRAWING, svg_of
+from tools.sources.plot_settings import DRAWING, inside
 from tools.sources.reading_time import exercise_times, reading_time
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -176,8 +175,8 @@ def before_and_after_by_training(ax: Axes) -> None:
     ax.set_axis_off()
 
 
-def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
-    """The drawing of a picture as part of the page; ``name`` begins the names in it."""
+def drawing_of(picture: Callable[[Axes], None]) -> str:
+    """The drawing of a picture as part of the page."""
     with plt.rc_context(DRAWING):
         fig = plt.figure(figsize=(WIDTH / 72, HEIGHT / 72))
         across, up = EDGE / WIDTH, EDGE / HEIGHT
@@ -187,7 +186,7 @@ def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
         picture(ax)
         for part in ax.get_children():
             part.set_clip_on(False)
-        return drawing(svg_of(fig), None, name)
+        return inside(fig)
 
 
 # What draws the picture of each chapter, on axes without ticks.
@@ -222,7 +221,7 @@ def card(book: Book, page: str, number: int) -> str:
     facts += [f"After chapter {before}" if before else "Begin here"]
     lines = [
         "```{raw} html",
-        drawing_of(PICTURES[name], f"card{number}"),
+        drawing_of(PICTURES[name]),
         "```",
         "",
         f"{number}\\. {{doc}}`/{page}`",

@@ -58,15 +58,12 @@ def test_what_a_claim_is_about_stands_in_the_text(page: str) -> None:
 
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_names_what_it_needs(page: str) -> None:
-    """In "You need", the chapters that it refers back to; part II needs nothing of part II."""
+    """In "You need", the chapters that it refers back to."""
     said = said_needs(BOOK, page)
     assert set(needs(BOOK, page)) <= said
-    assert said <= set(CHAPTERS[:6])
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
-def test_exercises_say_how_hard_and_how_long(page: str) -> None:
+def test_exercises_say_how_long(page: str) -> None:
     source = BOOK.source(page)
-    titles = re.findall(r":::\{exercise\} (●+) ", source)
-    assert len(exercise_times(source)) == source.count("{exercise}") == len(titles)
-    assert titles == sorted(titles), "warm-ups first"
+    assert len(exercise_times(source)) == source.count("{exercise}")

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from symtable import symtable
 
@@ -21,7 +22,6 @@ from tools.running.execute import parameters_of
 from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
-from tools.sources.folding import names_of
 from tools.sources.opening import lower_picture
 
 ROOT = Path(__file__).parents[2]
@@ -42,36 +42,6 @@ def code_cells(page: str) -> list[nbformat.NotebookNode]:
 
 def is_folded(cell: nbformat.NotebookNode) -> bool:
     return bool(FOLDING & set(cell.metadata.get("tags", [])))
-
-
-def hidden_results(code: str) -> list[str]:
-    """Names that a chapter assigns outside functions and never reads, and each `_ = …`.
-
-    Of names that are assigned together, as in `fig, ax = …`, one that is read is enough.
-    """
-    tree = ast.parse(code)
-    nodes = list(ast.walk(tree))
-    inner = {
-        id(node)
-        for scope in nodes
-        if isinstance(scope, (ast.FunctionDef, ast.ClassDef))
-        for node in ast.walk(scope)
-    }
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
-    hidden = []
-    for node in nodes:
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                together = [
-                    t.id
-                    for t in ast.walk(target)
-                    if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
-                ]
-                if together == ["_"] or (id(node) not in inner and not read & set(together)):
-                    hidden += together
-    return hidden
 
 
 def test_every_chapter_is_in_the_table_of_contents() -> None:
@@ -128,6 +98,27 @@ def test_each_exercise_is_solved_on_a_page_of_its_own(page: str) -> None:
 def test_code_fits_the_page(page: str) -> None:
     lines = [line for cell in code_cells(page) for line in cell.source.splitlines()]
     assert [line for line in lines if len(line) > COLUMNS] == []
+
+
+def names_of(code: str) -> tuple[set[str], set[str]]:
+    """What the code gives a name to, and what it reads before; none if it does not parse."""
+    bound: set[str] = set()
+    read: set[str] = set()
+    with suppress(SyntaxError):
+        for statement in ast.parse(code).body:
+            made: set[str] = set()
+            used: set[str] = set()
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name):
+                    (used if isinstance(node.ctx, ast.Load) else made).add(node.id)
+                elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.arg):
+                    made.add(node.arg if isinstance(node, ast.arg) else node.name)
+                elif isinstance(node, ast.alias):
+                    made.add((node.asname or node.name).partition(".")[0])
+            # `x = f(x)` reads the x before it, and `for x in …` its own.
+            read |= used - bound - (set() if isinstance(statement, ast.Assign) else made)
+            bound |= made
+    return bound, read
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -188,35 +179,6 @@ def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{page}.md: {done.stderr[-2000:]}"
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_result_is_hidden_in_a_name(page: str) -> None:
-    """No `texts = ax.set(…)` to silence a cell: `plt.show()` as the last line does that."""
-    cells = code_cells(page)
-    code = "\n".join(
-        cell.source for cell in cells if "parameters" not in cell.metadata.get("tags", [])
-    )
-    assert hidden_results(code) == []
-
-
-@pytest.mark.parametrize(
-    ("code", "hidden"),
-    [
-        ("texts = ax.set(title='a')", ["texts"]),
-        ("_ = ax.legend()", ["_"]),
-        ("def f():\n    _ = ax.legend()", ["_"]),
-        ("for a in b:\n    line = a.plot()", ["line"]),
-        ("low, high = limits()", ["low", "high"]),
-        ("fig, ax = plt.subplots()\nax.plot()", []),
-        ("n: int = 3\nf'{n}'", []),
-        ("def f():\n    return a\na = 1", []),
-        ("for _ in range(3):\n    f()", []),
-        ("row['a'] = 1", []),
-    ],
-)
-def test_names_that_nobody_reads_are_found(code: str, hidden: list[str]) -> None:
-    assert hidden_results(code) == hidden
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -295,15 +257,3 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
     said = compare_run(page, committed, nbformat.read(tmp_path / "ran.ipynb", as_version=4))
     assert "Cell outputs differ" in said
     assert on_edges in said
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_a_sentence_stands_between_two_cells_that_are_shown(page: str) -> None:
-    meeting, before = [], None
-    for cell in page_notebook(BOOK, page).cells:
-        if cell.cell_type == "markdown":
-            before = None
-        elif not is_folded(cell):
-            meeting += [cell.source.partition("\n")[0]] if before else []
-            before = cell
-    assert meeting == []

@@ -54,22 +54,10 @@ def test_a_variable_stays_that_a_drawing_in_the_page_reads() -> None:
     assert sheet("p { --a: 1; --b: 2 }", page) == "p{--a:1;}"
 
 
-def test_without_scripts_the_readers_system_decides_between_light_and_dark() -> None:
-    found = sheet('b, html[data-theme="dark"] p { color: white }')
-    assert found == (
-        "b{color:white}"
-        '@media screen{html[data-theme="dark"] p{color:white}'
-        '@media (prefers-color-scheme:dark){html[data-theme="auto"] p{color:white}}}'
-    )
-
-
-def test_a_print_is_light() -> None:
-    found = sheet("html[data-theme=light] p { color: black }")
-    assert found == (
-        "html[data-theme=light] p{color:black}"
-        '@media (prefers-color-scheme:light){html[data-theme="auto"] p{color:black}}'
-        "@media print{html[data-theme] p{color:black}}"
-    )
+def test_a_page_that_is_not_dark_is_light() -> None:
+    for light in ("[data-theme=light]", '[data-theme="light"]'):
+        found = sheet(f"html{light} p {{ color: black }}")
+        assert found == 'html:not([data-theme="dark"]) p{color:black}'
 
 
 def test_addresses_follow_the_sheet_to_its_new_place() -> None:
@@ -121,7 +109,9 @@ def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:
     <script>DOCUMENTATION_OPTIONS.x = 1;</script>
     <script defer src="../_static/two.js"></script>
     <script src="../searchindex.js"></script>
-    </head><body><p><b><i class="fa-solid fa-sun"></i></b></p>
+    </head><body><button class="search-button-field" title="Search" aria-label="Search"></button>
+    <p aria-level="2" class="caption" role="heading"><span class="caption-text">Appendix</span></p>
+<ul class="a"><li>A</li></ul><p><b><i class="fa-solid fa-sun"></i></b></p>
     </body></html>"""
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages/one.html").write_text(text, "utf-8")

@@ -9,10 +9,12 @@ import math
 import re
 import stat
 import subprocess
+import sys
 import tomllib
 from functools import cache, partial
 from pathlib import Path
 
+import jupytext
 import nbformat
 import numpy as np
 import pytest
@@ -33,7 +35,6 @@ from classroom.secret import generator, make_secret, read_secret
 from classroom.solution import solution
 from classroom.variants import PUBLISHED, SHEETS, Code, variant_of
 from tools.sources.book import Book
-from tools.sources.lint import sources, style
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
@@ -178,20 +179,14 @@ def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_code_of_the_sources_is_in_style(name: str) -> None:
-    book = Book(REPOSITORY)
-    [page] = sources(book, [name])
-    assert page == f"classroom/assignments/{name}/{name}"
-    assert style(book, page, fix=False) == []
-
-
-def test_all_sources_are_checked_for_style() -> None:
-    book = Book(REPOSITORY)
-    assert sources(book, []) == [
-        *book.chapters,
-        *(f"classroom/assignments/{name}/{name}" for name in sorted(NAMES)),
-    ]
-    assert sources(book, ["ece-and-mce"]) == ["notebooks/ece-and-mce"]
+def test_the_code_of_the_sources_is_in_style(name: str, tmp_path: Path) -> None:
+    source = jupytext.read(REPOSITORY / f"classroom/assignments/{name}/{name}.md", fmt="md:myst")
+    jupytext.write(source, tmp_path / f"{name}.ipynb")
+    for check in (["check"], ["format", "--check"]):
+        ruff = [Path(sys.executable).with_name("ruff"), *check, "--no-cache"]
+        config = ["--config", REPOSITORY / "notebooks/ruff.toml"]
+        done = subprocess.run([*ruff, *config, tmp_path], text=True, capture_output=True)
+        assert done.returncode == 0, done.stdout
 
 
 def test_code_fits_the_page() -> None:

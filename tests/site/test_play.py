@@ -211,7 +211,7 @@ SIZES = """play => ({
 
 def seen(tab: Any, figure: str) -> tuple[bool, bool, bool]:
     """Whether the still picture is seen, what is tried, and the caption."""
-    parts = ("svg.drawing", ".play-stage", ".caption-text")
+    parts = ("img.drawing", ".play-stage", ".caption-text")
     one = tab.locator(f"#{figure}")
     still, tried, caption = (one.locator(part).first.is_visible() for part in parts)
     return still, tried, caption

@@ -32,7 +32,6 @@ PAGES += [f"{name}.html" for name in ("search", "genindex", "404", "index")]
 # time goes into this rule.
 KNOWN_OF_THE_THEME = {"region": {"enabled": False}}
 SILENT = "script, style, pre, code, annotation, title, svg"
-DRAWING = re.compile(r'<svg class="drawing".*?</svg>', re.DOTALL)
 SCREEN = {"width": 1280, "height": 800}
 
 
@@ -40,16 +39,11 @@ SCREEN = {"width": 1280, "height": 800}
 WALKED = [name for name in PAGES if name != "index.html"]
 # A page for addresses that do not exist needs a server.
 FILES = [name for name in WALKED if name != "404.html"]
-# One page of each kind; and the longest, those that move, and those with most to play with.
+# One page of each kind.
 KINDS = [
     *(next(name for name in PAGES if kind in name) for kind in ("/intro", "/solutions/", "/api/")),
-    *(f"book/{name}.html" for name in ("calibrate-yourself", "playground", "literature")),
-    *("notebooks/ece-and-mce.html", "search.html", "404.html"),
-]
-FULLEST = [
-    *("notebooks/what-calibration-means.html", "notebooks/language-models.html"),
-    *("notebooks/resnet34-lab.html", "book/recalibrators.html", "book/benchmarks.html"),
-    "genindex.html",
+    *(f"book/{name}.html" for name in ("calibrate-yourself", "playground", "recalibrators")),
+    *("notebooks/language-models.html", "search.html", "404.html"),
 ]
 
 
@@ -67,7 +61,7 @@ class Page:
         self.resources += [str(one["src"]) for one in found.select("[src]")]
         self.images = {
             str(one)[:200]: str(one.get("alt") or one.get("aria-label") or "")
-            for one in found.select("img, svg.drawing[role=img]")
+            for one in found.select("img:not(.chapter-cards img)")
         }
         for silent in found.select(SILENT):
             silent.decompose()
@@ -108,6 +102,9 @@ def test_links_inside_the_site_lead_somewhere(name: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_loaded_from_elsewhere(name: str) -> None:
     assert [source for source in page(name).resources if urlsplit(source).netloc] == []
+    head, policy, _ = page(name).text.partition("Content-Security-Policy")
+    assert bool(policy) is (name != "index.html")
+    assert "<script" not in head or not policy
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -170,8 +167,7 @@ def beyond(name: str, answers: list[Any]) -> dict[str, int]:
         for answer in answers
         for body in [answer.body()]
     }
-    text = page(name).text
-    figures = len(gzip.compress(text.encode())) - len(gzip.compress(DRAWING.sub("", text).encode()))
+    figures = sum(size for url, size in sizes.items() if url.endswith(".svg"))
     found = {
         "without figures": sum(sizes.values()) - figures,
         "with figures": sum(sizes.values()),
@@ -179,29 +175,6 @@ def beyond(name: str, answers: list[Any]) -> dict[str, int]:
     }
     budget = SEARCH if name == "search.html" else BUDGET
     return {what: n for what, n in found.items() if n > budget[what]}
-
-
-# Of the text, of code, and behind both.
-COLOURED = ["body", ".bd-article p", "div.highlight pre", "pre .kn"]
-LOOKS = """queries => queries.map(one => {
-    const style = getComputedStyle(document.querySelector(one));
-    return [style.color, style.backgroundColor];
-})"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_without_scripts_a_page_takes_the_readers_colours(
-    scheme: str, browser: Any, address: str
-) -> None:
-    """The same as with them."""
-    found = []
-    for scripts in (True, False):
-        context = browser.new_context(color_scheme=scheme, java_script_enabled=scripts)
-        tab = context.new_page()
-        tab.goto(address + PAGES[1], wait_until="load")
-        found.append(tab.evaluate(LOOKS, COLOURED))
-        context.close()
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("over", ["http", "file"])
@@ -295,18 +268,9 @@ def test_every_fold_says_what_it_holds(name: str) -> None:
         assert re.sub(r"<[^>]+>", "", title).strip()
 
 
-def test_without_scripts_a_menu_opens_on_a_phone_and_so_do_solutions(
-    browser: Any, address: str
-) -> None:
+def test_without_scripts_a_solution_opens(browser: Any, address: str) -> None:
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     tab = context.new_page()
-    tab.goto(f"{address}{BOOK.chapters[0]}.html", wait_until="load")
-    sidebar = tab.locator("#pst-primary-sidebar")
-    menu = sidebar.locator(f'a[href="{Path(BOOK.chapters[1]).name}.html"]')
-    assert not menu.is_visible()
-    tab.get_by_role("link", name="Menu", exact=True).click()
-    menu.click()
-    assert tab.url.endswith(f"{BOOK.chapters[1]}.html")
     solutions = next(page for page in BOOK.chapters if "/solutions/" in page)
     tab.goto(f"{address}{solutions}.html", wait_until="load")
     fold = tab.locator("details.fold").first
@@ -317,21 +281,24 @@ def test_without_scripts_a_menu_opens_on_a_phone_and_so_do_solutions(
     context.close()
 
 
-ALIGNED = "one => getComputedStyle(one).textAlign"
+PAPER = """() => {
+    dispatchEvent(new Event("beforeprint"));
+    return ["body", ".bd-article p", "div.highlight pre", "h2", "td"].map(one => {
+        const style = getComputedStyle(document.querySelector(one));
+        return [style.color, style.backgroundColor];
+    });
+}"""
 
 
 def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str) -> None:
-    """In black on white, without what only a mouse can use, with the chapter's number."""
+    """In black on white, without what only a mouse can use."""
     found = []
     for scheme in ("light", "dark"):
         tab = browser.new_page(color_scheme=scheme)
-        tab.emulate_media(media="print", color_scheme=scheme)
         tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
-        found.append(tab.evaluate(LOOKS, [*COLOURED, "h2", "td"]))
+        tab.emulate_media(media="print", color_scheme=scheme)
+        found.append(tab.evaluate(PAPER))
         assert not tab.locator("button:visible").count()
-        number = "getComputedStyle(document.querySelector('#jb-print-docs-body h1'), '::before')"
-        assert tab.evaluate(f"{number}.content") == '"Chapter 2"'
-        assert tab.locator("#jb-print-docs-body h1").evaluate(ALIGNED) == "start"
         tab.close()
     assert found[0] == found[1]
     assert found[0][0][1] == "rgb(255, 255, 255)"
@@ -349,43 +316,6 @@ def test_a_chapter_begins_with_a_picture(browser: Any, address: str) -> None:
             late[name] = box["y"] + box["height"] / 4
     tab.close()
     assert {name: y for name, y in late.items() if y > 800} == {}
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_colours_of_drawings_can_be_told_from_the_page(
-    scheme: str, browser: Any, address: str
-) -> None:
-    """4.5 to 1, as words may have each (WCAG 1.4.3); shapes would need less."""
-    tab = browser.new_page(color_scheme=scheme)
-    tab.goto(f"{address}{BOOK.chapters[0]}.html", wait_until="load")
-    names = ["currentColor", "--ground", "--blue", "--orange", "--grey"]
-    colours = tab.evaluate(
-        """names => {
-            const svg = document.querySelector("svg.drawing"), probe = svg.appendChild(
-                document.createElementNS("http://www.w3.org/2000/svg", "text"));
-            return names.map(name => {
-                probe.style.fill = name.startsWith("--") ? `var(${name})` : name;
-                return getComputedStyle(probe).fill.match(/\\d+/g).map(Number);
-            });
-        }""",
-        names,
-    )
-    background = tab.evaluate(
-        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
-    )
-    tab.close()
-
-    def luminance(colour: list[int]) -> float:
-        parts = [c / 255 for c in colour]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    light = dict(zip(names, map(luminance, colours), strict=True))
-    ground = light.pop("--ground")
-    assert colours[1] == background
-    for name, one in light.items():
-        low, high = sorted([one, ground])
-        assert (high + 0.05) / (low + 0.05) >= 4.5, name
 
 
 def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
@@ -452,33 +382,27 @@ CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(
     const box = one.closest("div.math > .katex-display, .pst-scrollable-table-container");
     return !box && one.getBoundingClientRect().right > innerWidth;
 }).map(one => one.textContent)"""
-# The words of a drawing are 9 px high or more, none is cut, and none stands on another.
-POOR_WORDS = """() => {
-    const poor = [];
-    for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
-        if (svg.closest("figure")?.querySelector(".play-stage > .play, .story")) continue;
-        const all = svg.getBoundingClientRect();
-        const scale = all.width / svg.viewBox.baseVal.width;
-        const name = svg.getAttribute("aria-label").slice(0, 40);
-        const say = (...what) => poor.push([name, ...what].join(" "));
-        if (!all.width) say("is not shown");
-        if (!svg.querySelector("text")) say("has no words that are text");
-        const seen = [];
-        for (const text of svg.querySelectorAll("text")) {
-            const words = text.textContent.trim(), box = text.getBoundingClientRect();
-            if (!words) continue;
-            const size = parseFloat(getComputedStyle(text).fontSize) * scale;
-            if (size < 9) say(words, `is ${size.toFixed(1)} px high`);
-            const away = Math.max(all.left - box.left, box.right - all.right,
-                all.top - box.top - 1, box.bottom - all.bottom - 1);
-            if (away > 1) say(words, "is cut");
-            for (const [others, { left, right, top, bottom }] of seen) {
-                const wide = Math.min(box.right, right) - Math.max(box.left, left);
-                const high = Math.min(box.bottom, bottom) - Math.max(box.top, top);
-                if (wide > 1 && high > 3) say(words, "stands on", others);
-            }
-            seen.push([words, box]);
+# The words of a drawing are 9 px high or more on a phone, none is cut, and none stands on another.
+POOR_WORDS = """phone => {
+    const poor = [], svg = document.documentElement, seen = [];
+    const all = svg.getBoundingClientRect(), scale = Math.min(1, phone / all.width);
+    const say = (...what) => poor.push(what.join(" "));
+    if (!svg.querySelector("text")) say("no words that are text");
+    for (const text of svg.querySelectorAll("text")) {
+        const words = text.textContent.trim(), box = text.getBoundingClientRect();
+        if (!words) continue;
+        const size = parseFloat(getComputedStyle(text).fontSize) * scale
+            * all.width / svg.viewBox.baseVal.width;
+        if (size < 9) say(words, `is ${size.toFixed(1)} px high`);
+        const away = Math.max(all.left - box.left, box.right - all.right,
+            all.top - box.top - 1, box.bottom - all.bottom - 1);
+        if (away > 1) say(words, "is cut");
+        for (const [others, { left, right, top, bottom }] of seen) {
+            const wide = Math.min(box.right, right) - Math.max(box.left, left);
+            const high = Math.min(box.bottom, bottom) - Math.max(box.top, top);
+            if (wide > 1 && high > 3) say(words, "stands on", others);
         }
+        seen.push([words, box]);
     }
     return poor;
 }"""
@@ -518,7 +442,7 @@ SIGNS = """() => [...document.querySelectorAll(
         style => /[\\uE000-\\uF8FF]/.test(style.content)).map(() => one.outerHTML.slice(0, 120)))"""
 PRINTED = """() => {
     const style = getComputedStyle(document.body);
-    const seen = [...document.querySelectorAll("button, .start-here, .menu-link")]
+    const seen = [...document.querySelectorAll("button, .start-here")]
         .filter(one => one.checkVisibility());
     return [style.backgroundColor, style.color, seen.length];
 }"""
@@ -585,7 +509,7 @@ def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address
         assert watched.outside(start) == []
 
 
-@pytest.mark.parametrize("name", mostly_thorough(WALKED, [*KINDS, *FULLEST]))
+@pytest.mark.parametrize("name", mostly_thorough(WALKED, KINDS))
 def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     """No error in the console, no request that leaves the site, nothing that axe-core objects to.
 
@@ -610,7 +534,6 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     tab.set_viewport_size(PHONE)
     assert tab.evaluate(WIDTH) <= PHONE["width"]
     assert tab.evaluate(CUT) == []
-    assert tab.evaluate(POOR_WORDS) == []
     tab.set_viewport_size({"width": 320, "height": 800})  # as a zoom of 400 % makes of 1280
     assert tab.evaluate(WIDTH) <= 320
     assert tab.evaluate(BESIDE) == []
@@ -625,6 +548,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
         "'(prefers-color-scheme: dark)').matches"
     )
     assert violations(tab, runOnly=["color-contrast"]) == []
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.emulate_media(media="print", color_scheme="dark")
     background, colour, buttons = tab.evaluate(PRINTED)
     assert background in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
@@ -635,7 +559,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert watched.outside(address) == []
 
 
-@pytest.mark.parametrize("name", mostly_thorough(FILES, KINDS))
+@pytest.mark.parametrize("name", mostly_thorough(FILES, KINDS[:4]))
 def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
     """As who has only the files sees it."""
     start = SITE.as_uri()
@@ -652,6 +576,20 @@ def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) ->
         assert watched.outside(start) == []
 
 
+def test_the_words_of_a_drawing_can_be_read(browser: Any, address: str) -> None:
+    tab = browser.new_page(viewport={"width": 900, "height": 900})
+    # On a screen, a play stands in the place of this one.
+    drawings = sorted({*(SITE / "_images").glob("*.svg")} - {SITE / "_images/overview.svg"})
+    assert len(drawings) > 50
+    poor = {}
+    for path in drawings:
+        tab.goto(f"{address}_images/{path.name}")
+        if found := tab.evaluate(POOR_WORDS, PHONE["width"] - 32):
+            poor[path.name] = found
+    tab.close()
+    assert poor == {}
+
+
 def test_the_longest_table_shows_all_its_columns(browser: Any, address: str) -> None:
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
     tab.goto(f"{address}book/recalibrators.html", wait_until="load")
@@ -664,37 +602,13 @@ def test_the_longest_table_shows_all_its_columns(browser: Any, address: str) -> 
     tab.close()
 
 
-def test_a_keyboard_reaches_the_first_chapter_in_ten_stops(browser: Any, address: str) -> None:
-    """And who skips to the content reaches the words "Start with chapter 1" in it as soon."""
-    tab = browser.new_page(viewport={"width": 1280, "height": 800})
-    chapter = f"{next(name for name, number in BOOK.pages.items() if number)}.html"
-
-    def stops() -> int:
-        for stop in range(1, 11):
-            tab.keyboard.press("Tab")
-            if tab.evaluate("document.activeElement.href") == address + chapter:
-                # It comes into view.
-                tab.wait_for_function("() => document.activeElement.getBoundingClientRect().y >= 0")
-                return stop
-        pytest.fail(f"{chapter} is no stop among the first ten")
-
-    tab.goto(address + PAGES[0], wait_until="load")
-    assert stops() == 2
-    tab.goto(address + PAGES[0], wait_until="load")
-    tab.keyboard.press("Tab")
-    tab.keyboard.press("Enter")
-    assert stops() <= 9
-    tab.close()
-
-
 def test_the_book_as_one_page_leads_to_what_is_in_it() -> None:
     """As it is printed: each name is that of one element, and each link inside leads to one."""
     text = joined(BOOK, SITE)
     names = Counter(re.findall(r' id="([^"]+)"', text))
     assert {name for name, times in names.items() if times > 1} == set()
     assert {unquote(one) for one in re.findall(r' href="#([^"]+)"', text)} - set(names) == set()
-    assert set(re.findall(r"url\(#([^)]+)\)", text)) - set(names) == set()
-    for source in re.findall(r' src="([^"]+)"', text):
+    for source in re.findall(r' src="(?!data:)([^"]+)"', text):
         assert (SITE.parent / source).is_file()
 
 

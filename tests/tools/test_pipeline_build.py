@@ -46,7 +46,7 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
     assert "injected-parameters" not in page
     second = built.read("build/html/notebooks/02-two.html")
     assert "0.667" in second
-    assert 'aria-label="A line that rises from 0 to 1."' in second
+    assert 'alt="A line that rises from 0 to 1."' in second
     # The same numbers as in the notebook for Colab, which counts by itself.
     assert "Figure 2.1" in second
     caption = "**Figure 2.1.** A line, as [(1.1)](01-one.ipynb)."
@@ -131,6 +131,17 @@ def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
         assert built.steps(CHECK_TWO) == {"notebooks", RUN_TWO, CHECK_TWO}
         assert built.waiting() == {"site"}
         assert "rises and rises" in built.read("notebooks/02-two.ipynb")
+    assert RUN_TWO in built.steps()
+
+
+def test_one_page_is_built_alone(built: TinyBook) -> None:
+    page = "page:notebooks/02-two"
+    before = built.read("build/html/book/intro.html")
+    with built.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
+        assert built.steps(page) == {"notebooks", RUN_TWO, CHECK_TWO, page}
+        assert "rises and rises" in built.read("build/html/notebooks/02-two.html")
+        assert "colab" not in built.read("build/html/notebooks/02-two.html")
+    assert before == built.read("build/html/book/intro.html")
     assert RUN_TWO in built.steps()
 
 

@@ -238,6 +238,19 @@ PICTURE = new_output("display_data", data={"image/svg+xml": "<svg/>"})
 DESCRIBED = {"mystnb": {"figure": {"name": "fig-a", "caption": "A."}, "image": {"alt": "B."}}}
 
 
+def test_a_figure_has_the_colours_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.running.execute.place", lambda page, code: "here")
+    for colour, good in (("#0072b2", True), ("#1f77b4", False)):
+        svg = {"image/svg+xml": f'<path style="fill: none; stroke: {colour}"/>'}
+        output = new_output("display_data", data=svg)
+        drawing = new_code_cell("f()", outputs=[output], metadata=DESCRIBED)
+        if good:
+            check_pictures(drawing, "02-two")
+        else:
+            with pytest.raises(ExecutionError, match=f"^here draws with {colour}"):
+                check_pictures(drawing, "02-two")
+
+
 @pytest.mark.parametrize(
     ("pictures", "metadata", "good"),
     [

@@ -592,8 +592,8 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
 def test_folded_code_has_a_title_in_colab_and_checks_come_last(tmp_path: Path) -> None:
     named = "---\ntags: [hide-input]\nmystnb: {code_prompt_show: Why so}\n---\na = 1"
     drawn = (
-        "---\ntags: [hide-input]\nmystnb: {figure: {name: fig-x, caption: 'A line. It rises.'}, "
-        "image: {alt: A line.}}\n---\nb = 1"
+        "---\ntags: [hide-input]\nmystnb: {code_prompt_show: 'Draw: A line', figure: {name: fig-x, "
+        "caption: 'A line. It rises.'}, image: {alt: A line.}}\n---\nb = 1"
     )
     # On the page it is open, because who copies only the open cells needs its axes.
     needed = drawn.replace("tags: [hide-input]\n", "").replace("b = 1", "_, ax = plt.subplots()")

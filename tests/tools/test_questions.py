@@ -15,7 +15,6 @@ from tools.sources.book import Book
 from tools.sources.chapter_notebook import is_solutions
 from tools.sources.directives import row_of
 from tools.sources.myst import Directive, MystError, parse
-from tools.sources.prose import asked
 from tools.sources.questions import (
     Answer,
     Question,
@@ -179,27 +178,3 @@ def test_the_page_folds_all_numbers_together() -> None:
     assert not re.search(r"\d", summary)
     assert [reason["classes"] for reason in fold[1:]] == [[], ["is-right"]]
     assert reasons == ["80 is wrong. That is how many are right.", "20 ± 1 is right. One in five."]
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_an_option_ends_without_a_full_stop(page: str) -> None:
-    options = [answer.text for question in asked(BOOK.source(page)) for answer in question.answers]
-    assert [option for option in options if option.endswith(".")] == []
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_no_question_stands_inside_a_sentence_or_before_the_list_that_was_announced(
-    page: str,
-) -> None:
-    source = BOOK.source(page)
-    cut = [
-        f"{before} … {after}"
-        for before, after in re.findall(
-            r"([^\n]*)\n\n(?::::\{question\}\n(?:(?!\n:::\n).)*\n:::\n\n)+([^\n]*)",
-            source,
-            re.DOTALL,
-        )
-        if not re.search(r"[.?!)`|*]$|^:::$", before)
-        or re.match(r"[-*] |1\. |```\{math|\$\$", after)
-    ]
-    assert cut == []

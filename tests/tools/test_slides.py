@@ -20,7 +20,7 @@ SOLUTION = (
     '<details class="solution admonition"><summary>Solution to Exercise 2.1'
     '<a class="headerlink" href="#x">#</a></summary><p>Two.</p></details>'
 )
-FIGURE = '<figure class="align-default" id="fig-{}"><svg class="drawing"></svg></figure>'
+FIGURE = '<figure class="align-default" id="fig-{}"><img class="drawing"/></figure>'
 PAGE = f"""<article class="bd-article"><section id="bins">
 <h1>2. Bins<a class="headerlink" href="#bins">#</a></h1><p>A puzzle.</p>{FIGURE.format("a")}
 <section id="one"><h2>One bin</h2><p>Why.</p>{FIGURE.format("b")}{FIGURE.format("c")}
@@ -96,13 +96,6 @@ def test_a_slide_has_the_heading_and_the_text_of_its_own_part() -> None:
     assert two.notes == "<p>One more.</p>"  # an id stands once in a page
 
 
-def test_the_panels_of_a_figure_are_steps() -> None:
-    groups = '<g class="panel">1</g><g class="panel">2</g>'
-    figure = FIGURE.format("d").replace("></svg>", f">{groups}</svg>")
-    page = PAGE.replace("<p>Why.</p>", f"<!-- panels --><div class='cell'>{figure}</div>")
-    assert '<g class="panel">1</g><g class="panel later">2</g>' in slides_of(article(page))[2].body
-
-
 def test_a_cell_is_shown_without_what_is_folded_and_gives_way_to_its_table() -> None:
     folded = "<details class='hide'>code</details>"
     cell = f"<!-- slide --><div class='cell'>{folded}<div>output</div></div>"
@@ -175,7 +168,7 @@ def test_what_has_room_is_set_large() -> None:
 
 def test_a_tall_figure_stands_beside_its_caption() -> None:
     for size, tall in (('width="400" height="400"', True), ('width="800" height="400"', False)):
-        page = PAGE.replace('<svg class="drawing">', f'<svg class="drawing" {size}>')
+        page = PAGE.replace('<img class="drawing"/>', f'<img class="drawing" {size}/>')
         assert ("tall" in slides_of(article(page))[1].body) is tall
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiny_book import write_tiny_book
-from tools.finishing.metadata import describe
+from tools.finishing.metadata import about
 from tools.finishing.site import PICTURE, site_config
 from tools.finishing.sphinx_extension import CUT
 from tools.sources.book import Book
@@ -53,13 +53,9 @@ def test_what_is_absolute_needs_an_address(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", [None, "https://github.com/someone/course"])
 def test_machines_read_what_a_page_is_part_of(url: str | None, tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path / "book", url=url))
-    head = '<html><head><meta name="description" content="A &amp; b." /></head></html>'
-    for page in book.pages:
-        (tmp_path / f"{page}.html").parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{page}.html").write_text(head, "utf-8")
-    describe(tmp_path, book)
+    head = '<meta name="description" content="A &amp; b." />'
     first, chapter, *_ = book.pages
-    course, part = ((tmp_path / f"{page}.html").read_text("utf-8") for page in (first, chapter))
+    course, part = (about(book, page, head) for page in (first, chapter))
     name, title = book.config["title"], book.title(chapter)
     assert f'<meta name="citation_title" content="{title}">' in part
     assert f'<meta name="citation_inbook_title" content="{name}">' in part

@@ -7,10 +7,8 @@ from __future__ import annotations
 import html
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-from tools.finishing.pages import replaced
 from tools.sources.book import Book
 
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
@@ -60,17 +58,17 @@ def _link(book: Book, page: str) -> dict[str, str]:
     return link | ({"url": f"{book.website}{page}.html"} if book.website else {})
 
 
-def describe(site: Path, book: Book) -> None:
-    """Rewrite the pages of a built site."""
-    for page in book.pages:
-        path = site / f"{page}.html"
-        text = path.read_text("utf-8")
-        found = DESCRIPTION.search(text)
-        data = schema(book, page, html.unescape(found[1]) if found else "")
-        written = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
-        tags = [
-            f'<meta name="{name}" content="{html.escape(said)}">'
-            for name, said in citation(book, page).items()
-        ]
-        tags += [f'<script type="application/ld+json">{written}</script>', "</head>"]
-        path.write_text(replaced(text, "</head>", "\n".join(tags), path), "utf-8")
+def about(book: Book, page: str, said: str) -> str:
+    """The tags of a page, whose description is in `said`; and the feed of releases."""
+    found = DESCRIPTION.search(said)
+    data = schema(book, page, html.unescape(found[1]) if found else "")
+    written = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    tags = [
+        f'<meta name="{name}" content="{html.escape(said)}">'
+        for name, said in citation(book, page).items()
+    ]
+    tags.append(f'<script type="application/ld+json">{written}</script>')
+    if book.repository:
+        feed = f"{book.repository}/releases.atom"
+        tags.append(f'<link rel="alternate" type="application/atom+xml" href="{feed}">')
+    return "\n".join(tags)

@@ -9,7 +9,9 @@ from pathlib import Path
 from tools.sources.errors import MystError
 
 BUILD = Path("build")
-NEW, SITE = BUILD / "site/_build/html", BUILD / "html"
+STAGED, SPHINX = BUILD / "site", "_build"
+# The whole site, and one page; and where both are read.
+NEW, ONE, SITE = STAGED / SPHINX / "html", STAGED / SPHINX / "page", BUILD / "html"
 
 
 def pages_of(site: Path) -> Iterator[Path]:

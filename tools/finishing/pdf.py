@@ -25,7 +25,6 @@ SILENT = re.compile(
     re.DOTALL,
 )
 NAME = re.compile(r' id="([^"]+)"')
-PAINT = re.compile(r"url\(#([^)]+)\)")
 LINK = re.compile(r' (href|src)="([^"]+)"')
 STYLE = """
 @page { size: A4; }
@@ -62,7 +61,7 @@ def part(book: Book, site: Path, page: str) -> str:
         return f' href="{book.website}{target}"' if book.website else ""
 
     text = NAME.sub(rf' id="{page}--\1"', SILENT.sub("", found[1]))
-    text = LINK.sub(led, PAINT.sub(rf"url(#{page}--\1)", text))
+    text = LINK.sub(led, text)
     return f'<article class="bd-article" id="{page}">{text}</article>'
 
 

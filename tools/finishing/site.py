@@ -1,4 +1,4 @@
-"""Build the site from what papermill executed: `python -m tools.finishing.site PROFILE`.
+"""Build the site from what papermill executed: `python -m tools.finishing.site PROFILE [PAGE]`.
 
 Pages and executed notebooks are staged under the paths that the repository has, so that the
 theme's Colab button points at the committed notebook. The new site takes the place of the old one
@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,14 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from tools.finishing.answers import write_answers
-from tools.finishing.drawings import draw
-from tools.finishing.frame import frame
-from tools.finishing.lighten import lighten
-from tools.finishing.metadata import describe
-from tools.finishing.pages import BUILD, NEW, SITE
-from tools.finishing.policy import guard
+from tools.finishing.lighten import lighten, lighten_page
+from tools.finishing.pages import BUILD, NEW, ONE, SITE, SPHINX, STAGED
+from tools.finishing.pictures import show_pictures
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
+from tools.sources.errors import MystError
 from tools.sources.generated import parts
 
 CHANGELOG = "CHANGELOG.md"
@@ -36,7 +32,6 @@ CHANGELOG = "CHANGELOG.md"
 DOWNLOADS = "downloads"
 # The settings of the picture that is shown beside a link, whose address is absolute.
 PICTURE = ("ogp_image", "ogp_image_alt", "ogp_custom_meta_tags")
-NOISE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def site_config(book: Book) -> dict[str, Any]:
@@ -84,8 +79,12 @@ def not_found(book: Book, root: str) -> dict[str, str]:
 
 
 def stage(book: Book, profile: str, folder: Path) -> None:
-    """Copy pages, pictures and executed notebooks to where Sphinx builds."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Copy pages, pictures and executed notebooks to where Sphinx builds, which compares dates."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.is_file():
+            path.unlink()
+        elif path.name != SPHINX:
+            shutil.rmtree(path)
     shutil.copytree(
         "book",
         folder / "book",
@@ -94,41 +93,74 @@ def stage(book: Book, profile: str, folder: Path) -> None:
     for part in parts().values():
         target = folder / "book" / part
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(BUILD / part, target)
+        shutil.copy2(BUILD / part, target)
     for page in book.chapters:
         executed = BUILD / "executed" / profile / f"{page}.ipynb"
         (folder / page).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(executed, folder / f"{page}.ipynb")
+        shutil.copy2(executed, folder / f"{page}.ipynb")
         # What a reader runs is the committed one, in plain Markdown.
         download = folder / DOWNLOADS / f"{page}.ipynb"
         download.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(f"{page}.ipynb", download)
+        shutil.copy2(f"{page}.ipynb", download)
     for name in ("_toc.yml", CHANGELOG):
-        shutil.copy(name, folder)
+        shutil.copy2(name, folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)
     (folder / "_config.yml").write_text(config, "utf-8")
 
 
-def build(profile: str) -> None:
-    """Build a site to publish. Exits with Sphinx's warnings when there are any."""
-    staged = BUILD / "site"
-    stage(Book(), profile, staged)
-    # Not the script of that name, which knows where it was installed. And without the collector
-    # of garbage: the trees of the pages are cycles, which it would walk through again and again,
-    # for a third of the time, and all of them are needed until the end.
-    gc.disable()
-    script = "import gc; gc.disable(); from jupyter_book.cli.main import main; main()"
-    command = [sys.executable, "-c", script]
-    command += ["build", str(staged), "-W", "-n", "--keep-going", "--all", "--quiet"]
+def build(profile: str, page: str = "") -> None:
+    """Build a site to publish, or one page of it anew. Exits when Sphinx warns of anything."""
+    book = Book()
+    if page and not (SITE / f"{page}.html").exists():
+        raise MystError(f"{SITE / page}.html does not exist: run `make book` once")
+    made = ONE if page else NEW
+    shutil.rmtree(made if page else STAGED, ignore_errors=True)
+    stage(book, profile, STAGED)
     with heartbeat("site"):
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-        )
-    if done.returncode:
-        print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
-        sys.exit(1)
-    finish(NEW, Book())
-    replace_site()
+        sphinx(made, page)
+    if page:
+        show_pictures(made)
+        lighten_page(made, page)
+        replace_page(page)
+    else:
+        finish(made, book)
+        replace_site()
+
+
+def sphinx(target: Path, page: str) -> None:
+    """What `jupyter-book build` does, which cannot write a single page of a book."""
+    from jupyter_book.sphinx import build_sphinx
+    from sphinx.builders.html import StandaloneHTMLBuilder
+    from sphinx.util.console import nocolor
+
+    nocolor()
+    # The trees of the pages are cycles, which the collector of garbage would walk through again
+    # and again, for a third of the time, and all of them are needed until the end.
+    gc.disable()
+    StandaloneHTMLBuilder.search = not page
+    source = STAGED.absolute()
+    failed = build_sphinx(
+        source,
+        target.absolute(),
+        noconfig=True,
+        path_config=source / "_config.yml",
+        confoverrides={"nitpicky": True, "latex_individualpages": False},
+        doctreedir=source / SPHINX / ".doctrees",
+        filenames=[str(source / f"{page}.ipynb")] if page else None,
+        freshenv=not page,
+        warningiserror=True,
+        keep_going=True,
+        quiet=True,
+    )
+    if failed:
+        sys.exit("Sphinx could not build the site.")
+
+
+def replace_page(page: str) -> None:
+    """Put a new page, and its pictures, into the site; its search and slides stay as they are."""
+    shutil.copytree(ONE / "_images", SITE / "_images", dirs_exist_ok=True)
+    for name in (f"{page}.html", f"{page}.ipynb"):
+        shutil.copy(ONE / name, SITE / name)
 
 
 def replace_site() -> None:
@@ -145,13 +177,9 @@ def finish(site: Path, book: Book) -> None:
     """Make what Sphinx wrote ready to be read."""
     write_front_page(site, book)
     write_search(site, book)
-    frame(site, book)
-    describe(site, book)
-    draw(site)
-    write_answers(site)
+    show_pictures(site)
     lighten(site)
     write_slides(site, book)
-    guard(site)
 
 
 def write_front_page(site: Path, book: Book) -> None:

@@ -4,11 +4,10 @@
 
 The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
 formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide.
-After `<!-- panels -->`, the steps are the panels of a figure. A section without a mark gives a
-slide with its first figure, formula or table; a question gives one for a vote, whose next step
-marks what is right, though not on paper. Arrow keys turn them, and show the steps. The teacher's
-copy, `NAME-teacher.html`, has the text up to the next slide as notes, the reasons behind the
-options, and the solutions.
+A section without a mark gives a slide with its first figure, formula or table; a question gives one
+for a vote, whose next step marks what is right, though not on paper. Arrow keys turn them, and show
+the steps. The teacher's copy, `NAME-teacher.html`, has the text up to the next slide as notes, the
+reasons behind the options, and the solutions.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from bs4 import BeautifulSoup, Comment, Tag
 from bs4.element import AttributeValueList, PageElement
 
 from tools.finishing.pages import SITE
-from tools.finishing.slide_drawings import in_two_rows
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
@@ -65,25 +63,19 @@ body { counter-reset: slide; }
 .slide.words > ol { padding-inline-start: 2.8rem; }
 .slide .right { color: var(--blue); font-weight: 600; margin-inline-start: 0.5rem; }
 .slide figure { margin: 0; text-align: center; }
-.slide svg.drawing { font-size: 11px; height: 66vh; max-height: none;
-  max-width: 100%; width: auto; }
-.slide:has(> .later) svg.drawing { height: 46vh; }
+.slide img.drawing { height: 66vh; max-height: none;
+  max-width: 100%; object-fit: contain; width: auto; }
+.slide:has(> .later) img.drawing { height: 46vh; }
 .bd-article .slide :is(figcaption, caption) { font-size: 1.3rem; line-height: 1.4;
   text-align: center; }
 .slide:has(> .tall) { align-content: start; column-gap: 3rem; display: grid;
   grid-template-columns: auto minmax(0, 1fr); }
 .slide:has(> .tall) > :is(h2, .notes) { grid-column: 1 / -1; }
 .slide > .tall { display: contents; }
-.slide > .tall svg.drawing { grid-row: 2 / span 2; height: 82vh; }
+.slide > .tall img.drawing { grid-row: 2 / span 2; height: 82vh; }
 .bd-article .slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
 .slide > .tall figcaption { align-self: end; }
 .slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
-.slide > .spare { display: grid; grid-template-columns: fit-content(100%);
-  justify-content: center; }
-.slide > .spare > * { grid-area: 1 / 1; }
-.slide > .spare svg.drawing { height: 82vh; }
-.bd-article .slide > .spare figcaption { align-content: center; contain: inline-size;
-  height: 46%; place-self: end; text-align: start; width: 44%; }
 .bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
 .bd-article .slide table.sparse { font-size: 1.6rem; }
 .bd-article .slide table.dense { font-size: 0.9rem; }
@@ -100,21 +92,20 @@ body { counter-reset: slide; }
 @media print { html { font-size: 17px; }
   .right.later { visibility: hidden; }
   .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
-  .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.3in; }
-  .slide > :is(.tall, .spare) svg.drawing { height: 5.6in; } }
+  .slide img.drawing { height: 4.7in; } .slide:has(> .later) img.drawing { height: 3.3in; }
+  .slide > .tall img.drawing { height: 5.6in; } }
 """
 # On paper: a slide with its notes, as long as they are.
 TEACHERS_STYLE = """
-.slide > .tall svg.drawing, .slide > .spare svg.drawing, .slide svg.drawing,
-.slide:has(> .later) svg.drawing { height: 40vh; }
-.slide > :is(.tall, .spare) { display: block; }
-.slide > .spare figcaption { contain: none; height: auto; width: auto; }
+.slide > .tall img.drawing, .slide img.drawing,
+.slide:has(> .later) img.drawing { height: 40vh; }
+.slide > .tall { display: block; }
 .later:not(.shown) { visibility: visible; }
 @page { margin: 1.5cm; size: A4; }
 @media print { html { font-size: 13px; }
   .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; }
-  .slide svg.drawing, .slide > :is(.tall, .spare) svg.drawing,
-  .slide:has(> .later) svg.drawing { height: 8cm; } }
+  .slide img.drawing, .slide > .tall img.drawing,
+  .slide:has(> .later) img.drawing { height: 8cm; } }
 """
 SCRIPT = """
 addEventListener("keydown", (event) => {
@@ -143,12 +134,10 @@ def slides_of(article: Tag) -> list[Slide]:
     """The slides of a chapter: its opening, its sections, some of its questions, what it showed."""
     for silent in article.select(SILENT):
         silent.decompose()
-    for drawing in article.select("figure > svg.drawing"):
-        is_spare = in_two_rows(drawing)
+    for drawing in article.select("figure img.drawing"):
         width, height = (float(str(drawing.get(side, "0"))) for side in ("width", "height"))
-        if drawing.parent and (is_spare or width < TALL * height):
-            kind = "spare" if is_spare else "tall"
-            drawing.parent["class"] = AttributeValueList(["align-default", kind])
+        if drawing.parent and width < TALL * height:
+            drawing.parent["class"] = AttributeValueList(["align-default", "tall"])
     for table in article.select("table"):
         characters = len(table.get_text())
         if characters > DENSE or characters < SPARSE:
@@ -189,7 +178,7 @@ def _marked(part: Tag, inside: Iterable[PageElement]) -> list[Slide]:
             heading = node
         notes[-1] += _notes([node])
         kind = str(node).strip() if isinstance(node, Comment) else ""
-        if kind not in ("slide", "and", "panels"):
+        if kind not in ("slide", "and"):
             continue
         shown = _after(node)
         if shown is None or (kind == "and" and not bodies):
@@ -197,9 +186,6 @@ def _marked(part: Tag, inside: Iterable[PageElement]) -> list[Slide]:
         if kind == "and":
             bodies[-1] += f'<div class="later">{shown}</div>'
             continue
-        if kind == "panels":
-            for panel in shown.select("g.panel")[1:]:
-                panel["class"] = "panel later"
         if bodies:
             notes.append("")
         bodies.append(f"<h2>{heading.get_text() if heading else ''}</h2>{shown}")

@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
@@ -20,12 +21,21 @@ from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
 from tools.finishing.interactive import placed, plays_in
+from tools.finishing.metadata import about
 from tools.finishing.pages import replaced
+from tools.sources.book import Book
 from tools.sources.errors import MystError
 
 # What sphinx-exercise and sphinx-proof name alike in each box, and MyST-NB puts into a summary.
 TWICE = re.compile(r' id="(?:exercise|solution|proof)-content"')
 FOLD_TITLE = re.compile(r'<p class="(collapsed|expanded) admonition-title">(.*?)</p>', re.DOTALL)
+# Nothing from elsewhere, and no request to elsewhere. In a folder, a browser need not take another
+# file for the page's own. KaTeX sets each sign with a style.
+POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'self' file:;
+ script-src 'self' file: 'unsafe-inline'; style-src 'self' file: 'unsafe-inline';
+ img-src 'self' file: data:; form-action 'self' file:; base-uri 'none'; object-src 'none'">"""
+QUESTION = re.compile(r'<fieldset [^>]*class="question[^"]*".*?</fieldset>', re.DOTALL)
+REASON = re.compile(r"</summary>(.*?)</details>", re.DOTALL)
 COLAB = "https://colab.research.google.com/github/"
 # What sphinxext-opengraph has cut within a sentence; 1. begins an item, and ends none.
 CUT = re.compile(r'(description" content="[^"]*(?<!\d)[.?!]) [^"]*\.\.\."')
@@ -41,11 +51,34 @@ def _finish_page(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     # What a page says of itself where others link to it ends with a sentence.
-    context["metatags"] = CUT.sub(r'\1"', context.get("metatags", ""))
+    said = CUT.sub(r'\1"', context.get("metatags", ""))
+    context["metatags"] = f"\n{POLICY}\n{said}"
+    if page in _book().pages:
+        context["metatags"] += about(_book(), page, said)
     if doctree:
         body = _as_html_allows(_without_obsolete_roles(context["body"], doctree, page))
         body = _with_plays(body, doctree, page, Path(app.srcdir) / "book/play")
-        context["body"] = _with_notebook(body, page, app.config)
+        context["body"] = _with_answers(_with_notebook(body, page, app.config))
+
+
+@cache
+def _book() -> Book:
+    return Book()
+
+
+def _with_answers(body: str) -> str:
+    """Paper cannot be opened: there the reasons of all questions are behind the text."""
+
+    def reasons(question: str) -> str:
+        found = REASON.findall(question)
+        listed = "".join(f"<li>{reason}</li>" for reason in found)
+        return "".join(found) if "for-number" in question else f'<ol type="A">{listed}</ol>'
+
+    items = "".join(f"<li>{reasons(one)}</li>" for one in QUESTION.findall(body))
+    if not items:
+        return body
+    title = "<h2>Answers to the questions</h2>"
+    return f'{body}<section class="printed-answers">{title}<ol>{items}</ol></section>'
 
 
 def _without_obsolete_roles(body: str, doctree: Any, page: str) -> str:

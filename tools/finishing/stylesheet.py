@@ -23,7 +23,7 @@ FROM_SCRIPTS = re.compile(
     r"|playground-.*|story-.*|yourself-.*|mark|textarea|h3"
 )
 NAMES = re.compile(r'<([a-z][\w-]*)|\s(?:class|id)="([^"]*)"')
-SCHEME = re.compile(r'html\[data-theme="?(light|dark)"?\]')
+LIGHT = re.compile(r'html\[data-theme="?light"?\]')
 READ = re.compile(r"var\(\s*(--[\w-]+)")
 # A variable and its value; the semicolon of an address in it does not end it.
 VARIABLE = re.compile(
@@ -38,8 +38,7 @@ URL = re.compile(r"url\((?P<quote>[\"']?)(?!data:|#)(?P<path>[^)\"']+)(?P=quote)
 def one_sheet(sheets: dict[str, str], folder: str, pages: Iterable[str]) -> str:
     """Join style sheets, by path, into one for `folder`, with the rules that the pages use.
 
-    Without scripts nothing turns `data-theme="auto"` into light or dark: then the reader's system
-    decides.
+    Without scripts nothing turns `data-theme="auto"` into light or dark: then a page is light.
     """
     text = "".join(pages)
     names = {name for found in NAMES.findall(text) for words in found for name in words.split()}
@@ -63,14 +62,14 @@ def _relocated(text: str, sheet: str, folder: str) -> str:
         there = posixpath.normpath(posixpath.join(posixpath.dirname(sheet), path))
         return f'url("{posixpath.relpath(there, folder)}{mark}{rest}")'
 
-    return URL.sub(moved, text)
+    return LIGHT.sub('html:not([data-theme="dark"])', URL.sub(moved, text))
 
 
 def _used(rules: list[Any], names: set[str]) -> Iterator[str]:
     for rule in rules:
         if isinstance(rule, QualifiedRule):
             if selectors := [s for s in _split(rule.prelude) if _may_match(s, names)]:
-                yield from _in_schemes(map(_text, selectors), _squeezed(rule.content))
+                yield f"{','.join(map(_text, selectors))}{{{_squeezed(rule.content)}}}"
         elif rule.content and rule.lower_at_keyword in ("media", "supports", "layer", "container"):
             inner = tinycss2.parse_rule_list(rule.content, True, True)
             if kept := "".join(_used(inner, names)):
@@ -97,28 +96,6 @@ def _may_match(selector: list[Any], names: set[str]) -> bool:
         if token.type == "hash" or (token.type == "ident" and before != ":")
     )
     return all(name in names or FROM_SCRIPTS.fullmatch(name) for name in asked)
-
-
-def _in_schemes(selectors: Iterable[str], content: str) -> Iterator[str]:
-    """The rule; for one on a scheme, once more for a page whose scheme no script has set.
-
-    Paper is white: what is dark is for screens, and prints are light whatever the page was.
-    """
-
-    def rule(chosen: list[str], scheme: str = r"\g<0>") -> str:
-        return f"{','.join(SCHEME.sub(scheme, s) for s in chosen)}{{{content}}}"
-
-    of_scheme = {s: SCHEME.findall(s) for s in selectors}
-    light, dark = ([s for s in of_scheme if one in of_scheme[s]] for one in ("light", "dark"))
-    unset = 'html[data-theme="auto"]'
-    if always := [s for s in of_scheme if s not in dark]:
-        yield rule(always)
-    if dark:
-        by_system = f"@media (prefers-color-scheme:dark){{{rule(dark, unset)}}}"
-        yield f"@media screen{{{rule(dark)}{by_system}}}"
-    if light:
-        yield f"@media (prefers-color-scheme:light){{{rule(light, unset)}}}"
-        yield f"@media print{{{rule(light, 'html[data-theme]')}}}"
 
 
 def _squeezed(content: list[Any]) -> str:

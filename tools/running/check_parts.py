@@ -33,6 +33,7 @@ def store_parts() -> None:
     """Draw them, and store those that show something else now."""
     environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
     for script in shown_in_chapters():
+        copy_of(script).touch()  # a new one is drawn as a PNG, too
         command = [sys.executable, "-m", "tools.sources.errors", *maker(script)]
         subprocess.run([*command, str(BUILD / parts()[script])], env=environment, check=True)
         picture = drawn(script)
@@ -45,7 +46,7 @@ if __name__ == "__main__":
     said = [
         f"{copy_of(script)}: {found}, compared with what {script} draws."
         for script in shown_in_chapters()
-        if (found := difference(stored(script), drawn(script)))
+        if (found := difference(stored(script), drawn(script) if stored(script) else "new"))
     ]
     if said:
         print("\n".join([*said, "If the change is wanted: `make notebooks`, and read the diff."]))

@@ -27,6 +27,7 @@ from tools.running.kernel import Status, heartbeat, kernel_environment
 from tools.sources.book import Book, figure_of
 from tools.sources.errors import ExecutionError, plainly
 from tools.sources.locations import place
+from tools.sources.plot_settings import strange
 
 BUILD = Path("build")
 SECONDS_TO_START = 600  # of a kernel, on a busy machine
@@ -137,6 +138,13 @@ def check_pictures(cell: NotebookNode, page: str) -> None:
             f"{place(page, cell.source)} draws {pictures} pictures and describes {int(described)}: "
             "each needs a cell of its own, with a figure's name, caption and alt text"
         )
+
+    for output in cell.get("outputs", []):
+        if described and (found := strange(output.get("data", {}).get("image/svg+xml", ""))):
+            raise ExecutionError(
+                f"{place(page, cell.source)} draws with {', '.join(found)}: draw with BLUE, ORANGE "
+                "and GREY of calib_utils.plots, black and white, which are told apart in the dark"
+            )
 
 
 def check_paths(cell: NotebookNode, page: str) -> None:

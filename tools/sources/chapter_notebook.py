@@ -11,7 +11,6 @@ from nbformat import NotebookNode
 
 from calib_utils._files import write_text
 from tools.sources.book import Book, figure_of, table_of
-from tools.sources.folding import FOLDED, fold_drawings
 from tools.sources.locations import code_of
 from tools.sources.myst import Directive, MystError, parse
 
@@ -20,6 +19,8 @@ TAGS = (
     | {f"hide-{part}" for part in ("input", "output", "cell")}
     | {f"remove-{part}" for part in ("input", "output", "cell")}
 )
+# Code that the page shows only when asked, or that only a notebook has.
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 # What has no place in the caption of a table.
 MARKUP = set("`*_{}$\\")
@@ -34,7 +35,7 @@ def is_solutions(page: str) -> bool:
 
 
 def page_notebook(book: Book, page: str) -> NotebookNode:
-    """Read the source of a page for papermill to run; code that draws is folded.
+    """Read the source of a page for papermill to run.
 
     In the source a check stands below what it checks. Here all come last, so that nothing stops
     who reads a notebook, and nothing that they read can need a check.
@@ -45,7 +46,6 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
     """
     source = book.source(page)
     notebook = jupytext.reads(source, fmt="md:myst")
-    fold_drawings([cell for cell in notebook.cells if cell.cell_type == "code"])
     starts = iter(code_of(source))
     for cell in notebook.cells:
         if cell.cell_type == "code" and cell.source:

@@ -8,7 +8,6 @@ choice in a form. Its stored outputs are what every later run is compared with.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
@@ -29,10 +28,9 @@ from tools.sources.chapter_notebook import (
 )
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
-from tools.sources.folding import drawing_title, draws
 from tools.sources.locations import ANSWER
 from tools.sources.myst import Directive, parse
-from tools.sources.opening import install_code, lower_picture, raise_picture
+from tools.sources.opening import assigned, install_code, lower_picture, raise_picture
 
 CHECKS = f"""\
 ## {CHECK}
@@ -68,8 +66,8 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
             continue
         tags = cell.metadata.get("tags", [])
         figure, table = figure_of(cell.metadata), table_of(cell.metadata)
-        # Here code is run rather than copied, so all that draws is folded.
-        title = fold_title(cell.metadata) or (drawing_title(cell) if draws(cell) else "")
+        # Here code is run rather than copied, so all that has a title is folded.
+        title = fold_title(cell.metadata) or cell.metadata.get("mystnb", {}).get("code_prompt_show")
         title = _quoted(cell.source) if is_check(cell) else title
         if "parameters" in tags:
             cell.source = _form(book, page, cell.source)
@@ -169,7 +167,7 @@ def _form(book: Book, page: str, parameters: str) -> str:
     lines += ["", *parameters.splitlines()]
     for name in others:
         lines += [f'if profile == "{name}":']
-        lines += [f"    {key} = {json.dumps(value)}" for key, value in profiles[name].items()]
+        lines += [assigned(key, value, "    ") for key, value in profiles[name].items()]
     lines += [MOUNT] if keeps else []
     return "\n".join(lines)
 

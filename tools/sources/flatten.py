@@ -21,7 +21,7 @@ from tools.sources.questions import as_form, read_question
 
 # Of what a notebook cannot link to.
 PLACE = "a page of the course"
-SEE = "docs/reference.md says what has one"
+SEE = "tools/sources/directives.py says what has one"
 # A role; or code or a formula, in which nothing is a role or a link.
 SPAN = re.compile(
     r"\{(?P<role>[\w:-]+)\}`(?P<content>[^`]+)`"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tools.sources.plot_settings import COPIES
+
 # The sources, and what each makes; `{}` is the source's name. Of the pages those with cells.
 PARTS = {
     "book/figures/*.py": "figures/{}.svg",
@@ -46,7 +48,7 @@ def maker(source: Path) -> list[str]:
 
 def copy_of(script: Path) -> Path:
     """The picture that a script draws, as a small file beside the notebooks that show it."""
-    return Path("notebooks/figures", f"{script.stem}.png")
+    return COPIES / f"{script.stem}.png"
 
 
 def shown_in_chapters() -> list[Path]:

@@ -8,9 +8,11 @@ once the repository has an address.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell, new_output
@@ -19,6 +21,7 @@ from calib_utils import __version__
 from tools.sources.book import Book
 from tools.sources.locations import INSTALLS
 
+COLUMNS = 70
 # The packages of the course, of which all but the first have folders of their own.
 MODULE = "calibration-course"
 FOLDERS = ("calib_audit", "calib_records")
@@ -40,7 +43,7 @@ PACKAGES = {"sklearn": "scikit-learn"}
 LOOK = """\
 from importlib.util import find_spec
 {path}
-needed = {needed}
+{needed}
 missing = [name for name in needed if not find_spec(name)]
 """
 SAY = """\
@@ -152,7 +155,7 @@ def install_code(book: Book, code: Iterable[str]) -> str:
     needs = Needs(code)
     say = SAY.format(packages=needs.in_a_copy())
     look = LOOK.format(
-        needed=str(needs.names).replace("'", '"'),
+        needed=assigned("needed", needs.names),
         path="from pathlib import Path\n" if book.repository else "",
     )
     if book.repository is None:
@@ -161,6 +164,15 @@ def install_code(book: Book, code: Iterable[str]) -> str:
     release = f"{book.repository}/releases/download/v{__version__}"
     install = f"    %pip install -q {needs.from_(release)}"
     return f"{INSTALLS}\n{look}if missing and {IN_A_COPY}:\n{say}\nif missing:\n{install}"
+
+
+def assigned(name: str, value: Any, indent: str = "") -> str:
+    """Code that gives a name to a value, as ruff lays it out."""
+    line = f"{indent}{name} = {json.dumps(value)}"
+    if len(line) <= COLUMNS or not isinstance(value, list):
+        return line
+    items = "".join(f"{indent}    {json.dumps(one)},\n" for one in value)
+    return f"{indent}{name} = [\n{items}{indent}]"
 
 
 def _is_in(module: str, room: str) -> bool:

@@ -1,8 +1,9 @@
-"""A report on the prose of the chapters, which `make lint` prints. Nothing in it is an error.
+"""A report on prose, which `make lint` prints. Nothing in it is an error, nor stops a build.
 
 Words against a plan, the mean length of a sentence and the share below nine words, home-made words
 where the field has one, statistics in part I, the number of questions, and what a guesser who looks
-only at the form of the options would earn.
+only at the form of the options would earn. Then American spellings, terms in bold without an entry
+in the glossary, and terms before the chapter that introduces them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from itertools import permutations
 import numpy as np
 
 from tools.sources.book import Book
+from tools.sources.glossary import too_early, unexplained
 from tools.sources.myst import Directive, Text, parse
 from tools.sources.questions import Question, read_question
+from tools.sources.spelling import american_words
 
 # Planned words, questions and exercises included.
 WORDS = {
@@ -183,7 +186,7 @@ def report(book: Book) -> None:
             for question in questions
             if not question.is_number and sum(one.is_right for one in question.answers) == 1
         ]
-    print("\n".join(notes))
+    print("\n".join([*notes, *unexplained(), *too_early(), *american_words()]))
     chance = earned(with_one_right)
     for n in (1, 2):
         best = max(permutations(RULES, n), key=lambda rules: earned(with_one_right, *rules))

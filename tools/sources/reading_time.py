@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from tools.sources.folding import FOLDED
+from tools.sources.chapter_notebook import FOLDED
 from tools.sources.myst import Directive, Text, parse
 
 # That a reader reads in a minute, where the text is new and technical.
