@@ -76,8 +76,8 @@ def written_out(probs, labels, n_bins, level, seed):
     too_high = []
     for draw in draws:
         total = 0.0
-        for gap, sd, noise in zip(excess, cautious, draw, strict=True):
-            total += sd * (noise if abs(gap) > 2 * z * sd else abs(noise))
+        for gap, sd, slip in zip(excess, cautious, draw, strict=True):
+            total += sd * (slip if abs(gap) > 2 * z * sd else abs(slip))
         too_high.append(total)
     highest = []
     for sds in (measured, cautious):
