@@ -37,7 +37,7 @@ class Recipe:
         flip: whether half of the images are mirrored.
         label_smoothing: see `calib_utils.training.label_smoothing`; 0 for none.
         mixup_alpha: see `calib_utils.training.mixup`; 0 for none.
-        focal_gamma: see `calib_utils.training.losses.focal_loss`; 0 for plain cross-entropy.
+        focal_gamma: of the focal loss (Lin et al. 2017, equation 4); 0 for plain cross-entropy.
         ema_decay: if above 0, the network ends with an exponential moving average (EMA) of its
             weights and batch statistics: after each step, this share of the average is kept, and
             the rest comes from the new weights (Polyak and Juditsky 1992; Tarvainen and Valpola
