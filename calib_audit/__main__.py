@@ -96,11 +96,9 @@ def _report(given: Sequence[str]) -> int:
         n_bins=args.n_bins,
         drop=args.drop,
         rescale=args.rescale,
-        seed=args.seed,
-        command=shlex.join(["python", "-m", "calib_audit", *given]),
         skip_bad_files=args.skip_bad_files,
-        progress=True,
     )
+    found.facts["command"] = printable(shlex.join(["python", "-m", "calib_audit", *given]))
     if args.json == "-":
         print(found.json(), end="")
     else:
@@ -108,9 +106,9 @@ def _report(given: Sequence[str]) -> int:
     found.write(html=args.html, json=None if args.json == "-" else args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            why = "no recalibrator clearly helps"
+            why = "no calibration method clearly helps"
             if found.recalibrators is None:
-                why = "no recalibrator was tried"
+                why = "no calibration method was tried"
             print(f"{args.save_calibrator} was not written, because {why}")
         else:
             found.calibrator.save(args.save_calibrator)
@@ -225,26 +223,32 @@ def _sql(given: Sequence[str]) -> int:
     add("--weight", metavar="COLUMN", help="how much each row counts")
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
     add("--time", metavar="COLUMN:UNIT", help="such as date:D, as for a report")
+    add("--classes", metavar="NAMES", help="for the * of a --score 'prob_*', with commas between")
+    add("--blocks", metavar="COLUMN", help="whose equal values mark rows that belong together")
     add("--table", default="predictions", help="what stands after FROM (default: predictions)")
     add(
         "--dialect",
         choices=DIALECTS,
         default="duckdb",
-        help="of the database (run on duckdb and postgres)",
+        help="of the database (run on duckdb, postgres and spark)",
     )
-    print(query(**vars(parser.parse_args(given))), end="")
+    args = vars(parser.parse_args(given))
+    print(query(**args | {"classes": _class_names(args["classes"])}), end="")
     return 0
 
 
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments on how rows are read."""
-    classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
     return {
         "label": args.label,
         "score": args.score,
         "positive": args.positive,
-        "classes": classes,
+        "classes": _class_names(args.classes),
     }
+
+
+def _class_names(given: str | None) -> list[str]:
+    return [] if given is None else [name.strip() for name in given.split(",")]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -284,9 +288,13 @@ def parser() -> argparse.ArgumentParser:
         "--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W from Monday, M, Y)"
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--fit", metavar="FILE", help="fit recalibrators on these rows")
+    how.add_argument("--fit", metavar="FILE", help="fit calibration maps on these rows")
     how.add_argument(
-        "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no recalibrators (default: 5)"
+        "--cross-fit",
+        type=int,
+        default=5,
+        metavar="FOLDS",
+        help="0: no calibration methods (default: 5)",
     )
     add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
     add(
@@ -303,7 +311,6 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
     add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")
-    add("--seed", type=int, default=0, help="of all random draws (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
     add(
         "--json",
@@ -315,7 +322,7 @@ def parser() -> argparse.ArgumentParser:
         "--save-calibrator",
         type=Path,
         metavar="FILE.npz",
-        help="the best recalibrator, if one clearly helps",
+        help="the best calibration map, if one clearly helps",
     )
     return parser
 

@@ -141,7 +141,8 @@ def order_of(rows: Rows) -> np.ndarray:
     if rows.logits is None and rows.probs.ndim == 1:
         return confidences_of(rows)[0]
     if rows.logits is None:  # near 1 the others of the row tell more than what is left of 1
-        near = float(np.finfo(rows.dtype).epsneg) ** 0.75
+        narrow = rows.dtype == "bfloat16"  # which NumPy does not have
+        near = (2.0**-8 if narrow else float(np.finfo(rows.dtype).epsneg)) ** 0.75
         top, rest = confidences_of(rows)[0], rows.probs.copy()
         rest[np.arange(len(rest)), rest.argmax(axis=1)] = 0
         return np.asarray(-np.where(top > 1 - near, np.minimum(rest.sum(axis=1), near), 1 - top))

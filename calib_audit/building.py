@@ -1,4 +1,4 @@
-"""How a report is built: rows are read, counted and judged, and recalibrators are tried."""
+"""How a report is built: rows are read, counted and judged, and calibration methods are tried."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from calib_audit.bin_sums import BinSums
 from calib_audit.columns import Columns
 from calib_audit.costs import cost_curve
 from calib_audit.files import open_source
-from calib_audit.formatting import counted_rows, printable
+from calib_audit.formatting import counted_rows
 from calib_audit.gathering import Gathered, gather, gather_file
+from calib_audit.lots import MOST_DRAWN, SEED
 from calib_audit.measures import binnings_of, measure
 from calib_audit.parts import control, judge_parts, parted_by
 from calib_audit.recalibrators import try_recalibrators
@@ -58,10 +59,7 @@ def report(
     n_bins: int = 15,
     drop: bool = False,
     rescale: bool = False,
-    seed: int = 0,
-    command: str = "",
     skip_bad_files: bool = False,
-    progress: bool = False,
 ) -> Report:
     """A report on the predictions of any model and what happened.
 
@@ -106,10 +104,10 @@ def report(
         time: a column of dates, and the unit: "date:D" (days), "date:W" (weeks from Monday),
             "date:M", "date:Y", "date:h".
         classes: the names of the classes, in the order of the columns.
-        fit: other predictions of the same form, on which recalibrators are fitted; also a map for
-            each group, if they have that column.
-        cross_fit: the number of folds in which recalibrators are fitted without ``fit``; 0 to try
-            none.
+        fit: other predictions of the same form, on which calibration maps are fitted; also a map
+            for each group, if they have that column.
+        cross_fit: the number of folds in which calibration maps are fitted without ``fit``; 0 to
+            try none.
         tolerance: the largest calibration error that is acceptable, above 0 and below 1; for all
             rows, for each group and class, and for each day.
         relative_tolerance: the largest error beside the rate of the rarer outcome, above 0 and up
@@ -119,17 +117,13 @@ def report(
             days are compared with.
         monitor: whether the verdict is about alarms in spans of time alone: "times" if there is
             one, "within" if not, and "undecided" if in the last span a change of the size of the
-            tolerance could not have raised one. Needs ``baseline``; tries no recalibrators.
+            tolerance could not have raised one. Needs ``baseline``; tries no calibration methods.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
         rescale: whether rows of probabilities are divided by their sum; they are counted.
-        seed: of all random draws.
-        command: the command that the page names as its origin.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
-        progress: whether to show a bar while the files of a folder are read, and while
-            recalibrators are tried.
 
     Returns:
         The report, with a verdict.
@@ -164,8 +158,6 @@ def report(
         check_count(cross_fit, "cross_fit", "5 is usual")
         if cross_fit == 1:
             raise ValueError("cross_fit: expected 0, or 2 folds or more, found 1")
-    if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed: expected a whole number of 0 or more, found {seed!r}")
     if baseline is not None and time is None:
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
@@ -189,24 +181,23 @@ def report(
         "classes": tuple(map(str, class_names(classes))),
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
-    how = {"n_bins": n_bins, "drop": drop, "rescale": rescale, "seed": int(seed)}
+    how = {"n_bins": n_bins, "drop": drop, "rescale": rescale}
     gathered = gather(
         frame,
         named,
         how | {"sample": bool(cross_fit) or fit is not None},
         lambda columns: _check_prices(columns, prices),
         skip_bad_files=skip_bad_files,
-        progress=progress,
     )
     columns, totals, fit_rows = gathered.columns, gathered.totals, None
     if gathered.summed:
         if fit is not None:
             raise ValueError("fit: expected with rows, found it with sums; leave it out")
         cross_fit = 0
-    if blocks is not None and not totals.complete:
+    if columns.blocks is not None and not totals.complete:
         raise ValueError(
             f"blocks: expected so few rows that all can be kept, found {totals.bins.n:,}; draw a "
-            "few rows of each block, of which more tell little"
+            "few rows of each block, of which more tell little, or add the rows up in a database"
         )
     if fit is not None:
         of_fit = open_source(fit)
@@ -230,7 +221,7 @@ def report(
         fit_rows = other.totals.rows
     if gathered.counts.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
-    measures = measure(totals, seed, columns.top_label)
+    measures = measure(totals, SEED, columns.top_label)
     recalibrators, limits = None, (tolerance, relative_tolerance)
     useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
@@ -239,13 +230,12 @@ def report(
     changed = fit_rows is None and any(span.alarm for span in times)
     if (cross_fit or fit_rows is not None) and not useless and not changed:
         recalibrators = try_recalibrators(
-            totals.rows,
+            totals.rows.take(slice(0, MOST_DRAWN)),  # which are in the order of their lots
             fit_rows,
             folds=min(cross_fit, measures.n),
             from_logits=columns.kind in ("logit", "logits"),
             n_bins=n_bins,
-            seed=seed,
-            progress=progress,
+            seed=SEED,
             limits=limits,
         )
         if recalibrators is not None and recalibrators.best is not None:
@@ -258,7 +248,7 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
-    judge_all = partial(judge_parts, in_blocks=blocks is not None)
+    judge_all = partial(judge_parts, in_blocks=columns.blocks is not None)
     by_class = judge_all(of_classes, *limits)
     judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
     verdict = judge(
@@ -285,7 +275,7 @@ def report(
         costs=costs,
         columns=columns,
         read=_what_was_read(gathered, recalibrators is not None),
-        facts=_facts(gathered, seed, command),
+        facts=_facts(gathered),
     )
 
 
@@ -344,9 +334,14 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     lines += [totals.note] if totals.note else []
     if gathered.summed:
         lines.append(
-            "these are sums that a database made, so no recalibrator was tried: that needs rows, "
-            "as compare and apply do"
+            "these are sums that a database made, so no calibration method was tried: that needs "
+            "rows, as compare and apply do"
         )
+        if columns.blocks is not None:
+            lines.append(
+                "each row has the mean confidence of its block in a cell of log-odds that is 1/128 "
+                "wide"
+            )
     if refused := gathered.refused:
         lines.append(
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
@@ -387,11 +382,9 @@ def _about_logs(filled: int, elsewhere: int) -> list[str]:
     return lines
 
 
-def _facts(gathered: Gathered, seed: int, command: str) -> dict[str, str]:
+def _facts(gathered: Gathered) -> dict[str, str]:
     facts = {"data": gathered.name} | gathered.facts
-    facts |= {"command": printable(command)} if command else {}
     return facts | {
-        "seed": str(seed),
         "calib_utils": __version__,
         "NumPy": np.__version__,
         "Python": platform.python_version(),

@@ -273,7 +273,7 @@ def _bin_sums(array: np.ndarray, found: np.ndarray) -> BinSums:
 def cells_of(log_odds: np.ndarray) -> np.ndarray:
     """The cell of each: the nearest multiple of 1/128, from -40 to 40."""
     near = np.clip(log_odds, -FARTHEST, FARTHEST)
-    return np.rint((near + FARTHEST) * PER_LOG_ODDS).astype(np.intp)
+    return ((near + FARTHEST) * PER_LOG_ODDS + 0.5).astype(np.intp)  # down, as in a query
 
 
 def _together(columns: list[tuple[str | None, Coded]], n_bins: int) -> list[Any]:

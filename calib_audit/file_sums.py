@@ -13,7 +13,7 @@ from calib_audit.columns import Columns
 from calib_audit.exact_sums import ExactSums
 from calib_audit.files import from_arrow
 from calib_audit.folder import FolderFile
-from calib_audit.lots import Lots
+from calib_audit.lots import SEED, Lots
 from calib_audit.rows import Counts, Rows, RowsReader
 from calib_audit.source import Source
 
@@ -30,9 +30,9 @@ class How(NamedTuple):
     """What is read of each file, and how.
 
     Attributes:
-        columns, n_bins, drop, rescale, seed: as for a report.
-        sample: whether rows of several classes or in groups are kept by lot, to fit recalibrators
-            on.
+        columns, n_bins, drop, rescale: as for a report.
+        sample: whether rows of several classes, with weights or in groups are kept by lot, to fit
+            calibration methods on.
         few: whether there may be so few rows that all of them are kept.
         heaviest: the largest weight in any file; 0 if all rows count alike.
     """
@@ -41,7 +41,6 @@ class How(NamedTuple):
     n_bins: int
     drop: bool
     rescale: bool
-    seed: int
     sample: bool = True
     few: bool = True
     heaviest: float = 0.0
@@ -54,9 +53,9 @@ class How(NamedTuple):
         """The sums of no rows."""
         kind, n_classes = self.columns.kind, len(self.columns.scores)
         weighted = self.heaviest > 0
-        whole = bool(self.columns.groups) or not self.columns.binary
-        sample = weighted or (self.sample and whole)
-        lots = Lots(self.seed, kind in ("logit", "logits"), sample) if self.few or sample else None
+        whole = weighted or bool(self.columns.groups) or not self.columns.binary
+        sample = self.sample and whole
+        lots = Lots(SEED, kind in ("logit", "logits"), sample) if self.few or sample else None
         return ExactSums(self.n_bins, 0 if self.columns.binary else n_classes, lots, weighted)
 
     def counted(self, rows: Rows) -> Rows:

@@ -38,7 +38,7 @@ class Findings:
 
     @property
     def calibrator(self) -> Recalibrator | None:
-        """The recalibrator that helps most, fitted; None if none clearly does.
+        """The calibration map that helps most, fitted; None if none clearly does.
 
         It is a `calib_utils.recalibration.PlattPerGroup` if one map for all rows leaves a group
         beyond the tolerance, and a map for each group lowers the NLL further.

@@ -18,7 +18,7 @@ from calib_audit.exact_sums import ExactSums
 from calib_audit.file_sums import FileSums, How, sums_of, sums_of_file
 from calib_audit.files import open_source
 from calib_audit.folder import Folder, FolderFile, is_folder, open_folder
-from calib_audit.lots import MOST_DRAWN
+from calib_audit.lots import MOST_DRAWN, SEED
 from calib_audit.rows import Counts
 from calib_audit.source import Source
 from calib_audit.sql import are_sums, sums_in
@@ -58,12 +58,11 @@ def gather(
     check: Callable[[Columns], None],
     *,
     skip_bad_files: bool,
-    progress: bool,
 ) -> Gathered:
     """Read a file, a data frame or a folder.
 
     Args:
-        data, skip_bad_files, progress: as for a report.
+        data, skip_bad_files: as for a report.
         named: the columns, as for a report.
         how: fields of `How`: those that are known before the data.
         check: looks at the columns before anything is read.
@@ -84,13 +83,13 @@ def gather(
     known = How(columns, **how)
     all_count = not (known.drop or skip_bad_files or columns.weight)
     known = known._replace(
-        few=not all_count or sum(file.rows for file in files) <= MOST_DRAWN,
+        few=not all_count
+        or columns.blocks is not None
+        or sum(file.rows for file in files) <= MOST_DRAWN,
         heaviest=_heaviest((file.weights for file in files), columns),
     )
-    name, counts, sums, refused = read_folder(
-        folder, known, skip_bad_files=skip_bad_files, progress=progress
-    )
-    totals = Totals(sums, known.seed)
+    name, counts, sums, refused = read_folder(folder, known, skip_bad_files=skip_bad_files)
+    totals = Totals(sums, SEED)
     return Gathered(name, columns, counts, totals, {"SHA-256 of the sums": totals.digest}, refused)
 
 
@@ -113,7 +112,7 @@ def gather_file(
     sums = sums_of(reader, known)
     reader.counts.check(source.name, columns)
     facts = {"SHA-256": source.sha256} if source.sha256 else {}
-    return Gathered(source.name, columns, reader.counts, Totals(sums, known.seed), facts)
+    return Gathered(source.name, columns, reader.counts, Totals(sums, SEED), facts)
 
 
 def _gather_sums(
@@ -133,7 +132,7 @@ def _gather_sums(
     if how["n_bins"] != sums.bins.shape[-1]:
         raise ValueError(f"n_bins: expected 15, which the sums have, found {how['n_bins']}")
     check(columns)
-    totals = Totals(sums, how["seed"])
+    totals = Totals(sums, SEED)
     facts = {"SHA-256 of the sums": totals.digest}
     return Gathered(source.name, columns, counts, totals, facts, summed=True)
 
@@ -163,7 +162,6 @@ def read_folder(
     how: How,
     *,
     skip_bad_files: bool = False,
-    progress: bool = False,
 ) -> tuple[str, Counts, ExactSums, list[str]]:
     """Read all files and add up their sums, which do not depend on the order.
 
@@ -171,7 +169,6 @@ def read_folder(
         folder: as it was opened.
         how: what is read.
         skip_bad_files: whether bad files are left out, and not an error.
-        progress: whether a bar is shown, if anybody looks.
 
     Returns:
         The folder's name with the number of its files, what was counted, the sums, and a sentence
@@ -182,7 +179,7 @@ def read_folder(
         ValueError: for a bad file, or if there are no rows.
     """
     counts, sums, refused, done = Counts(), how.no_sums(), list(folder.refused), 0
-    with _bar(sum(file.rows for file in folder.files), progress) as tell:
+    with _bar(sum(file.rows for file in folder.files)) as tell:
         try:
             for found in _in_threads(folder.files, how, tell):
                 if found.problem and not skip_bad_files:
@@ -238,11 +235,8 @@ def _in_threads(
 
 
 @contextmanager
-def _bar(rows: int, shown: bool) -> Iterator[Callable[[int], Any]]:
-    """A bar of rows, with their number a second and the time that is left."""
-    if not shown:
-        yield lambda rows: None
-        return
+def _bar(rows: int) -> Iterator[Callable[[int], Any]]:
+    """A bar of rows, with their number a second and the time that is left, if anybody looks."""
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:

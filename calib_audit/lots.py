@@ -9,14 +9,17 @@ import numpy as np
 
 from calib_audit.rows import Rows
 
-__all__ = ["MOST_DRAWN", "Lots", "drawn"]
+__all__ = ["MOST_DRAWN", "SEED", "Lots", "drawn"]
 
 MOST_DRAWN, _MOST_CELLS = 200_000, 20_000_000
+SEED = 0  # of all random draws of a report
 _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 class Lots:
     """Keeps all rows while they are few, and then those that have the lowest lots, or none.
+
+    Rows in blocks are few up to twenty million, because how alike they are is told by all of them.
 
     A row's lot is a number that its contents and the seed make (SplitMix64 over its bits), so it
     does not matter when or where the row is read. Equal rows have one lot: either all of them are
@@ -45,7 +48,8 @@ class Lots:
     def add(self, rows: Rows) -> None:
         """Draw a lot for each row."""
         self.n += len(rows.labels)
-        self._limit = max(1, min(MOST_DRAWN, _MOST_CELLS // max(1, rows.probs[:1].size)))
+        most = _MOST_CELLS // max(1, rows.probs[:1].size)
+        self._limit = max(1, most if rows.blocks is not None else min(MOST_DRAWN, most))
         if self._gives_up():
             return
         lots = self.numbers_of(rows)

@@ -14,6 +14,7 @@ from calib_audit.columns import Columns
 from calib_audit.file_sums import How
 from calib_audit.files import open_source
 from calib_audit.formatting import counted_rows, number, points
+from calib_audit.lots import SEED
 from calib_audit.measures import LEVEL, binnings_of, calibration_line, larger_error
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
@@ -139,7 +140,7 @@ class _Model(NamedTuple):
 def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Model:
     source = open_source(data)
     columns = columns_of(source, **named)
-    how = How(columns, 15, drop, rescale, seed=0, sample=False)
+    how = How(columns, 15, drop, rescale, sample=False)
     sums, parts = how.no_sums(), []
     reader = how.reader(source)
     for rows in reader.blocks():
@@ -147,9 +148,9 @@ def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Mo
         parts.append((rows.labels, losses(rows), briers(rows), _correct(rows, columns.kind)))
     reader.counts.check(source.name, columns)
     labels, nll, brier, correct = map(np.concatenate, zip(*parts, strict=True))
-    totals = Totals(sums, how.seed)
+    totals = Totals(sums, SEED)
     line = calibration_line(*totals.confidences, totals.weights)
-    error = larger_error(binnings_of(totals, line), how.seed)
+    error = larger_error(binnings_of(totals, line), SEED)
     return _Model(columns, labels, nll, brier, correct, error)
 
 

@@ -145,7 +145,6 @@ def try_recalibrators(
     from_logits: bool,
     n_bins: int,
     seed: int,
-    progress: bool = False,
     limits: tuple[float, float],
 ) -> TriedRecalibrators | None:
     """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
@@ -158,7 +157,6 @@ def try_recalibrators(
         from_logits: whether logits were given, rather than probabilities.
         n_bins: of the ECE.
         seed: of the folds.
-        progress: whether a bar is shown if it takes long.
         limits: the tolerance and the relative tolerance of groups.
 
     Returns:
@@ -173,7 +171,7 @@ def try_recalibrators(
     level = 1 - 0.05 / len(makers)
     found: list[TriedRecalibrator] = []
     common, lowest = rows, np.inf  # of those that clearly help
-    for make in _watched(makers, progress):
+    for make in _watched(makers):
         name = _name(make())
         try:
             with warnings.catch_warnings():
@@ -238,17 +236,13 @@ def _zeros(rows: Rows) -> int:
     return int((rows.probs[np.arange(len(rows.labels)), rows.labels] <= 0).sum())
 
 
-def _watched(
-    makers: list[Callable[[], Recalibrator]], shown: bool
-) -> Iterable[Callable[[], Recalibrator]]:
-    """With a thousand classes each may take a minute; the bar is for logs as well."""
-    if not shown:
-        return makers
+def _watched(makers: list[Callable[[], Recalibrator]]) -> Iterable[Callable[[], Recalibrator]]:
+    """With a thousand classes each may take a minute; a bar, if anybody looks."""
     try:
         from tqdm import tqdm
     except ModuleNotFoundError:
         return makers
-    return tqdm(makers, "recalibrators", delay=_PATIENCE, leave=False)
+    return tqdm(makers, "calibration methods", delay=_PATIENCE, leave=False, disable=None)
 
 
 def _folds_of(rows: Rows, folds: int, seed: int) -> np.ndarray:

@@ -37,7 +37,7 @@ class Report(Findings):
         costs: None without prices.
         columns: the role that each column was given.
         read: what was read, one line each.
-        facts: versions, seed, hash of the file, command.
+        facts: versions, hash of the file, command.
 
     Example:
         >>> import numpy as np
@@ -54,7 +54,7 @@ class Report(Findings):
         lines = [self.verdict.sentence, "", "Read", *(f"  {line}" for line in self.read), ""]
         lines += ["Measures"]
         lines += [f"  {one.name:<34} {one.value:>18}  {one.note}" for one in measure_rows(self)]
-        lines += ["", "Recalibrators", f"  {recalibrator_sentence(self)}"]
+        lines += ["", "Calibration methods", f"  {recalibrator_sentence(self)}"]
         lines += [
             f"  {one.name:<40} NLL {one.nll:>9}  {one.gain}" for one in recalibrator_rows(self)
         ]

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from calib_audit.bin_sums import check_few
-from calib_audit.column_types import is_missing, texts_of, times_of, without_point
+from calib_audit.column_types import as_coded, is_missing, texts_of, times_of, without_point
 from calib_audit.columns import Columns, choose_columns
-from calib_audit.exact_sums import FARTHEST, PER_LOG_ODDS, UNIT, ExactSums
+from calib_audit.exact_sums import CELL_ENDS, FARTHEST, PER_LOG_ODDS, UNIT, ExactSums
 from calib_audit.formatting import counted_rows
+from calib_audit.lots import SEED, Lots
 from calib_audit.probabilities import ROUNDED
-from calib_audit.rows import LABELS, Counts
+from calib_audit.rows import LABELS, Counts, Rows
 from calib_audit.source import Source
 
 __all__ = ["DIALECTS", "are_sums", "query", "sums_in"]
@@ -29,10 +30,11 @@ _FINE = 2**62  # units of a weighted term, which is at most 1
 _LARGEST = "0.9999999999999999"
 _LOWEST = float(-np.log(np.finfo(float).smallest_subnormal))
 _BINS = 15
+_STEP = 1_000_000  # rows that are counted at once
 _TIMES = {"Y": 4, "M": 7, "W": 10, "D": 10, "h": 13}  # characters of a date that tell a span
 _OF_CELLS = 0, 1, 2, 4, 7, 8, 10  # of the sums with weights
 _PART = "about", "part", "value", "place", "hit", "n"
-# Run on DuckDB and Postgres; the others differ in these words alone.
+# Run on DuckDB, Postgres and Spark; the others differ in these words alone.
 # The words for text, a number of 64 bits, a whole one, a decimal one; and the mark of a name.
 DIALECTS = {
     "duckdb": ("VARCHAR", "DOUBLE", "BIGINT", "DECIMAL(20, 0)", '"'),
@@ -51,23 +53,33 @@ def query(
     time: str | None = None,
     weight: str | None = None,
     positive: str | None = None,
+    classes: Sequence[str] = (),
+    blocks: str | None = None,
     table: str = "predictions",
     dialect: str = "duckdb",
 ) -> str:
     """The query whose result, stored or as a data frame, `report` takes in place of the rows.
 
     Args:
-        score, label, group, time, weight, positive: the columns, as for `report`; one score only.
+        score, label, group, time, weight, positive, blocks: the columns, as for `report`.
+        classes: the names that take the place of the asterisk in a ``score`` such as ``prob_*``.
         table: what stands after FROM.
         dialect: of `DIALECTS`.
 
     Raises:
-        ValueError: for another dialect, or a name with a quotation mark.
+        ValueError: for another dialect, a name with a quotation mark, log-probabilities, or blocks
+            of rows with several classes, a weight or a time.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}")
     day, _, unit = (time or "").rpartition(":")
-    names = [score, label, *(name for each in group for name in each.split("*")), weight, day]
+    scores = [score]
+    if classes:
+        if score.count("*") != 1:
+            raise ValueError(f"score: expected one * for each of the classes, found {score!r}")
+        scores = [score.replace("*", name) for name in classes]
+    names = [*scores, label, *(name for each in group for name in each.split("*")), weight, day]
+    names += [blocks]
     for name in filter(None, [*names, positive]):
         if set(name) & set("'\"`\\"):
             raise ValueError(f"{name}: expected a name without quotation marks or backslashes")
@@ -79,7 +91,19 @@ def query(
         weight=weight,
         group=group,
         time=time,
+        classes=classes,
+        blocks=blocks,
     )
+    if columns.kind == "logprobs":
+        raise ValueError(
+            f"score: expected probabilities or logits, found {score!r}; log-probabilities may be "
+            "missing, so a report needs their rows"
+        )
+    if blocks is not None and (columns.classes or weight is not None or time is not None):
+        raise ValueError(
+            "blocks: expected with one score, and without weight or time, found them together; a "
+            "report on rows takes blocks with several classes"
+        )
     return _Query(columns, *DIALECTS[dialect]).text(table)
 
 
@@ -93,6 +117,8 @@ class _Query:
         columns = self.columns
         about = asdict(columns) | {"format": 1}
         keys = [f"g{k}" for k in range(len(columns.groups))] + ["span"] * bool(columns.time)
+        if columns.blocks:
+            return self._of_blocks(table, json.dumps(about, ensure_ascii=False), keys)
         parts = [f"group {name}" for name in columns.groups] + ["time"] * bool(columns.time)
         sets = ["(bin, hit)", "(cell, hit)", *(f"({key}, bin, hit)" for key in keys)]
         sums = self._sums()
@@ -104,20 +130,7 @@ class _Query:
         nothing = ", ".join(["NULL"] * len(sums))
         summed = ",\n    ".join(f"{each} AS s{k}" for k, each in enumerate(sums))
         held = ", ".join(["bin", "cell", *keys, "hit"])
-        return f"""-- The sums that a report takes in place of rows: a line for each bin of a part.
-WITH typed AS (
-  SELECT {self._typed()}
-  FROM {table}
-), judged AS (
-  SELECT *, {self._fault()} AS fault FROM typed
-){self._weighed()}, scored AS (
-  SELECT *, {self._scored()} FROM {"weighed" if columns.weight else "judged"}
-  WHERE fault IS NULL
-), measured AS (
-  SELECT *, {self._measured()} FROM scored
-), binned AS (
-  SELECT *, {_bin()} AS bin FROM measured
-), summed AS (
+        return f"""{self._binned(table)}, summed AS (
   SELECT {held},
     count(*) AS n,
     {summed}
@@ -127,11 +140,90 @@ WITH typed AS (
 SELECT '{json.dumps(about, ensure_ascii=False)}' AS about,
   CASE WHEN cell IS NOT NULL THEN 'cell'{named} ELSE 'bin' END AS part,
   {self._as(value, 0)} AS value, coalesce(cell, bin) AS place, hit, n, {listed}
-FROM summed
+FROM summed{self._of_classes()}
 UNION ALL
 SELECT NULL, 'fault', fault, NULL, NULL, count(*), {nothing}
 FROM judged WHERE fault IS NOT NULL GROUP BY fault
 """
+
+    def _binned(self, table: str) -> str:
+        """The rows, with all that is summed."""
+        return f"""-- The sums that a report takes in place of rows: a line for each bin of a part.
+WITH typed AS (
+  SELECT {self._typed()}
+  FROM {table}
+), judged AS (
+  SELECT *, {self._fault()} AS fault FROM typed
+){self._weighed()}{self._classified()}, scored AS (
+  SELECT *, {self._scored()} FROM {self._source()}
+  WHERE fault IS NULL
+), measured AS (
+  SELECT *, {self._measured()} FROM scored
+), binned AS (
+  SELECT *, {_bin()} AS bin FROM measured
+)"""
+
+    def _source(self) -> str:
+        if self.columns.classes:
+            return "classified"
+        return "weighed" if self.columns.weight else "judged"
+
+    def _of_blocks(self, table: str, about: str, keys: list[str]) -> str:
+        """A line for each bin and cell of a block, and not of all rows."""
+        held = ", ".join(["block", *keys, "bin", "cell", "hit"])
+        named = "".join(f", {key} AS k{k}" for k, key in enumerate(keys))
+        nothing = ", NULL" * (1 + len(keys))
+        return f"""{self._binned(table)}
+SELECT '{about}' AS about, 'block' AS part, block AS value, cell AS place, hit,
+  count(*) AS n, {self._sum("c")} AS s0{named}
+FROM binned GROUP BY {held}
+UNION ALL
+SELECT NULL, 'fault', fault, NULL, NULL, count(*){nothing}
+FROM judged WHERE fault IS NOT NULL GROUP BY fault
+"""
+
+    def _classified(self) -> str:
+        """Of each row the number of its class, and the probability of each class."""
+        names = self.columns.classes
+        if not names:
+            return ""
+        whens = " ".join(f"WHEN {test} THEN {k}" for k, test in _labels_of(names))
+        source = "weighed" if self.columns.weight else "judged"
+        largest = f"greatest({', '.join(f's{k}' for k in range(len(names)))})"
+        if self.columns.kind == "probs":
+            return f""", classified AS (
+  SELECT *, CASE {whens} END AS y,
+    {", ".join(f"least(s{k}, 1) AS p{k}" for k in range(len(names)))}
+  FROM {source} WHERE fault IS NULL
+)"""
+        powers = " + ".join(f"exp(z{k})" for k in range(len(names)))
+        distances = ", ".join(f"greatest(s{k} - most_s, -700) AS z{k}" for k in range(len(names)))
+        return f""", largest AS (
+  SELECT *, CASE {whens} END AS y, {largest} AS most_s FROM {source} WHERE fault IS NULL
+), apart AS (
+  SELECT *, {distances} FROM largest
+), added AS (
+  SELECT *, ln({powers}) AS lse FROM apart
+), classified AS (
+  SELECT *, {", ".join(f"exp(z{k} - lse) AS p{k}" for k in range(len(names)))} FROM added
+)"""
+
+    def _of_classes(self) -> str:
+        """The lines of each class, whose probability is compared with whether it is the label."""
+        moments = self._sums()[:-3]
+        listed = ", ".join([*moments, "NULL", "NULL", "NULL"])
+        weight = ", v" if self.columns.weight else ""
+        return "".join(
+            f"""
+UNION ALL
+SELECT NULL, 'class', '{k}', bin, hit, count(*), {listed} FROM (
+  SELECT *, {_bin()} AS bin FROM (
+    SELECT {self._as(f"p{k}", 1)} AS c{weight}, CASE WHEN y = {k} THEN 1 ELSE 0 END AS hit,
+      {self._near(f"p{k}")} AS near FROM classified
+  ) AS of_class
+) AS in_bins GROUP BY bin, hit"""
+            for k in range(len(self.columns.classes))
+        )
 
     def _as(self, value: str, k: int) -> str:
         return f"CAST({value} AS {self.types[k]})"
@@ -144,7 +236,11 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
 
     def _typed(self) -> str:
         columns = self.columns
-        found = [f"{self._as(self._id(columns.scores[0]), 1)} AS s"]
+        named = ["s"] if not columns.classes else [f"s{k}" for k in range(len(columns.scores))]
+        found = [
+            f"{self._as(self._id(each), 1)} AS {name}"
+            for each, name in zip(columns.scores, named, strict=True)
+        ]
         found.append(f"{self._clean(columns.label)} AS label_text")
         for k, name in enumerate(columns.groups):
             cells = [self._clean(each) for each in columns.of_group(name)]
@@ -156,13 +252,16 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
             found.append(f"substr({self._clean(columns.time)}, 1, {length}) AS span")
         if columns.weight:
             found.append(f"{self._as(self._id(columns.weight), 1)} AS w")
+        if columns.blocks:
+            found.append(f"{self._clean(columns.blocks)} AS block")
         return ",\n    ".join(found)
 
     def _fault(self) -> str:
         """What is wrong with a row, or NULL."""
         columns = self.columns
-        (score,) = columns.scores
-        cases = [("s IS NULL", "missing", score)]
+        named = ["s"] if not columns.classes else [f"s{k}" for k in range(len(columns.scores))]
+        scores = list(zip(named, columns.scores, strict=True))
+        cases = [(f"{each} IS NULL", "missing", name) for each, name in scores]
         cases += [("coalesce(label_text, '') = ''", "missing", columns.label)]
         cases += [(f"g{k} = ''", "missing", name) for k, name in enumerate(columns.groups)]
         if columns.time:
@@ -171,11 +270,20 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
             cases += [("w IS NULL", "missing", columns.weight)]
             # A comparison with NaN is false, or NaN is larger than any number.
             cases += [("NOT (w BETWEEN 0 AND 1e300)", "weight", columns.weight)]
-        if columns.kind == "logit":
-            cases += [("NOT (s BETWEEN -4e9 AND 4e9)", "logit", score)]
-        else:
-            cases += [(f"NOT (s BETWEEN 0 AND {1 + ROUNDED})", "probability", score)]
-        if columns.positive is None:
+        if columns.blocks:
+            cases += [("coalesce(block, '') = ''", "missing", columns.blocks)]
+        what, low, high = "probability", "0", str(1 + ROUNDED)
+        if columns.kind in ("logit", "logits"):
+            what, low, high = "logit", "-4e9", "4e9"
+        cases += [(f"NOT ({each} BETWEEN {low} AND {high})", what, name) for each, name in scores]
+        if columns.kind == "probs":
+            total = " + ".join(f"least({each}, 1)" for each in named)
+            last = f"{columns.scores[0]} to {columns.scores[-1]}"
+            cases += [(f"abs({total} - 1) > {ROUNDED}", "sum", last)]
+        if columns.classes:
+            known = " OR ".join(test for _, test in _labels_of(columns.classes))
+            cases += [(f"NOT ({known})", "class", columns.label)]
+        elif columns.positive is None:
             cases += [(f"lower(label_text) NOT IN ({_YES}, {_NO})", "label", columns.label)]
         return "CASE" + "".join(f" WHEN {c} THEN '{what} {n}'" for c, what, n in cases) + " END"
 
@@ -190,6 +298,12 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
 
     def _scored(self) -> str:
         """Of each row the confidence c, and whether it is right."""
+        k_classes = len(self.columns.classes)
+        if k_classes:
+            top = f"greatest({', '.join(f'p{k}' for k in range(k_classes))})"
+            first = " ".join(f"WHEN p{k} = {top} THEN {k}" for k in range(k_classes))
+            hit = f"CASE WHEN y = CASE {first} END THEN 1 ELSE 0 END"
+            return f"{self._as(f'least({top}, 1)', 1)} AS c, {hit} AS hit"
         c = "least(s, 1)"
         if self.columns.kind == "logit":
             c = "1 / (1 + exp(least(greatest(-s, -700), 700)))"  # some engines refuse exp(710)
@@ -209,14 +323,32 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
         if self.columns.kind == "logit":
             odds, far = "s", "CASE WHEN hit = 1 THEN -s ELSE s END"
             nll = f"greatest({far}, 0) + ln(1 + exp(-least(abs(s), 700)))"
+        if self.columns.classes:
+            nll = self._nll_of_classes()
         near_zero = f"least(greatest({odds}, -{FARTHEST}), {FARTHEST})"
         cell = f"floor(({near_zero} + {FARTHEST}) * {PER_LOG_ODDS} + 0.5)"
-        near = self._as(f"least(floor(c * {_BINS}), {_BINS - 1})", 2)
-        return f"{self._as(nll, 1)} AS nll, {self._as(cell, 2)} AS cell, {near} AS near"
+        return f"{self._as(nll, 1)} AS nll, {self._as(cell, 2)} AS cell, {self._near('c')} AS near"
+
+    def _near(self, c: str) -> str:
+        """The bin of c, or the next one if it is on an edge."""
+        return self._as(f"least(floor({c} * {_BINS}), {_BINS - 1})", 2)
+
+    def _nll_of_classes(self) -> str:
+        places = range(len(self.columns.classes))
+        if self.columns.kind == "logits":
+            return f"lse - CASE y {' '.join(f'WHEN {k} THEN z{k}' for k in places)} END"
+        own = f"CASE y {' '.join(f'WHEN {k} THEN p{k}' for k in places)} END"
+        total = " + ".join(f"p{k}" for k in places)
+        return (
+            f"ln({total}) + CASE WHEN {own} <= 1e-300 THEN {_LOWEST!r} "
+            f"ELSE -ln(greatest({own}, 1e-300)) END"
+        )
 
     def _sums(self) -> list[str]:
         lean = "(1 - 2 * c) * (1 - 2 * c)"
         right = "CASE WHEN (c > 0.5 AND hit = 1) OR (c <= 0.5 AND hit = 0) THEN 1 ELSE 0 END"
+        if self.columns.classes:
+            right = "hit"
         if not self.columns.weight:
             moments = [self._sum(each) for each in ("c", "c * c")]
             losses = ["nll", f"c * (1 - c) * {lean}", right]
@@ -229,6 +361,16 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
     def _sum(self, term: str, unit: float = UNIT) -> str:
         half = " + 0.5" if unit == UNIT else ""
         return f"sum({self._as(self._as(f'floor(({term}) * {unit:.0f}e0{half})', 2), 3)})"
+
+
+def _labels_of(classes: Sequence[str]) -> list[tuple[int, str]]:
+    """The number of a class, and a test of a label; a name as it is written goes first."""
+    texts = [f"'{name}', '{name}.0'" if name.isdigit() else f"'{name}'" for name in classes]
+    return [
+        (k, f"{label} IN ({text})")
+        for label in ("label_text", "lower(label_text)")
+        for k, text in enumerate(texts)
+    ]
 
 
 def _labels(of: int) -> str:
@@ -253,7 +395,7 @@ def _bin() -> str:
 
 def are_sums(source: Source) -> bool:
     """Whether a source is the result of a `query`, and not rows."""
-    return {*_PART, "s0", "s1"} <= set(map(str.lower, source.columns))
+    return {*_PART, "s0"} <= set(map(str.lower, source.columns))
 
 
 def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
@@ -277,7 +419,17 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
         raise ValueError(f"{source.name}: expected sums in format 1; print the query again")
     lists = {key: tuple(each) for key, each in known.items() if isinstance(each, list)}
     columns = Columns(**(known | lists))
-    found = ExactSums(_BINS, weighted=columns.weight is not None)
+    if columns.blocks is not None:
+        keys = [low[f"k{k}"] for k in range(len(columns.groups))]
+        named = [block for names in [keys] if names for block in source.blocks(names)]
+        groups = [np.concatenate([block[key] for block in named]) for key in keys]
+        kept = part != "fault"
+        found = _rows_again(
+            columns, *(each[kept] for each in (value, place, hit, n, *sums, *groups))
+        )
+        counts.read += found.n
+        return columns, found, counts
+    found = ExactSums(_BINS, len(columns.classes), weighted=columns.weight is not None)
     weighted = found.weighted
     for which, name, at, right, count, *rest in zip(
         part.tolist(), value.tolist(), place, hit, n, *sums, strict=True
@@ -291,7 +443,9 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
             )
             continue
         array = found.bins
-        if which == "time":
+        if which == "class":
+            array = found.classes[int(name)]
+        elif which == "time":
             where = _span(str(name), columns)
             array = found.times.setdefault(where, np.zeros_like(found.bins))
         elif which != "bin":
@@ -304,6 +458,26 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
     check_few(found.groups)
     counts.read += found.n
     return columns, found, counts
+
+
+def _rows_again(columns: Columns, block: Any, cell: Any, hit: Any, n: Any, *sums: Any) -> ExactSums:
+    """The rows of each block, of which each has the mean confidence of its bin and cell."""
+    times, cells = n.astype(np.int64), cell.astype(np.int64)
+    units = np.array([int(each) for each in sums[0]], np.float64)
+    ends = CELL_ENDS[cells], CELL_ENDS[cells + 1]
+    means, labels = np.clip(units / UNIT / times, *ends), hit.astype(np.int64)
+    blocks = as_coded(texts_of(block))
+    groups = {
+        name: as_coded(np.array([_cell_name(str(value)) for value in values]))
+        for name, values in zip(columns.groups, sums[1:], strict=True)
+    }
+    # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
+    lines = Rows(means, None, labels, groups, None, None, "float32", blocks)
+    found = ExactSums(_BINS, lots=Lots(SEED, from_logits=False))
+    which = np.repeat(np.arange(len(times)), times)
+    for start in range(0, len(which), _STEP):
+        found.add(lines.take(which[start : start + _STEP]))
+    return found
 
 
 def _split(numbers: list[int], weighted: bool) -> list[int]:
@@ -340,6 +514,8 @@ def _counted(part: Any, value: Any, n: Any, drop: bool, name: str) -> Counts:
         "weight": "finite weights of 0 or more",
         "probability": "probabilities from 0 to 1; name a column of log-odds logit_…",
         "logit": "finite log-odds",
+        "sum": "probabilities that sum to 1",
+        "class": "one of the classes",
         "label": "0 or 1; name the positive label with positive=...",
     }
     for fault, times in faults.items():

@@ -94,7 +94,7 @@ class SpanRow:
 class RecalibratorRow:
     """A recalibrator, or the original predictions."""
 
-    name: str = _column("recalibrator")
+    name: str = _column("calibration method")
     nll: str = _column("NLL", "number")
     gain: str = _column("change and its interval")
     ece: str = _column("ECE", "number")
@@ -390,15 +390,15 @@ def recalibrator_sentence(report: Findings) -> str:
     tried, m = report.recalibrators, report.measures
     if tried is None and not report.columns.top_label and (m.reversed or m.blind):
         return (
-            "No recalibrator was tried, because none makes a good score of one that "
+            "No calibration method was tried, because none makes a good score of one that "
             f"{'falls where what happens rises' if m.reversed else 'tells next to nothing'}."
         )
     if tried is None and any(span.alarm for span in report.times):
         return two_regimes(report.times)
     if tried is None:
         return (
-            "No recalibrator was tried, because there were too few rows, or none but their sums, "
-            "all labels were equal, or none was asked for."
+            "No calibration method was tried, because there were too few rows, or none but "
+            "their sums, all labels were equal, or none was asked for."
         )
     best, of_groups = tried.best_found, tried.best_per_group
     if best is None:
@@ -413,7 +413,7 @@ def recalibrator_sentence(report: Findings) -> str:
         )
         text = (
             f"{best.name} {which}: it lowers the NLL by {_at_least(best)} ({tried.how}; the "
-            "interval is corrected for the number of recalibrators)."
+            "interval is corrected for the number of methods)."
         )
     if of_groups is None:
         return text

@@ -49,9 +49,8 @@ class Totals:
     are left, and bins of equal mass are made of cells of log-odds. In 24 sets of 2,000 to 60,000
     rows this moved no end of the interval of the error by more than 0.11 points, and half of them
     by less than 0.002. Where single rows are needed, they are a simple random sample drawn from the
-    counts of the cells, and each row has the mean confidence of its cell. With several classes or
-    groups, the recalibrators use whole rows that were kept while reading, and with weights
-    everything does.
+    counts of the cells, and each row has the mean confidence of its cell. With several classes,
+    groups or weights, calibration methods use whole rows that were kept while reading.
 
     Args:
         sums: of all rows.
@@ -97,10 +96,10 @@ class Totals:
             self.rows = lots.rows()
         self.weights: np.ndarray | None = None
         self.blocks: np.ndarray | None = None
-        if self.complete or (sums.weighted and self._whole):
+        if self.complete:
             self.confidences, self.weights = confidences_of(self.rows), self.rows.weights
             self.order = order_of(self.rows)
-            if self.complete and self.rows.blocks is not None:
+            if self.rows.blocks is not None:
                 self._count_blocks()
             return
         drawn_rows = self._draw(seed, sums.dtype)
@@ -174,14 +173,7 @@ class Totals:
         if self.complete:
             return ""
         n = len(self.confidences[0])
-        if self.weights is not None and self._whole:
-            return (
-                "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, "
-                "which is at most 0.2 points; bins of equal mass are made of these cells, and "
-                "slope, decomposition, cost and recalibrators use a random sample of "
-                f"{n:,} whole rows"
-            )
-        alone = "slope, decomposition, cost and recalibrators"
+        alone = "slope, decomposition, cost and calibration methods"
         what = "slope and decomposition" if self._whole else alone
         which = "all" if n == self.bins.n else "a random sample of"
         found = (
@@ -190,7 +182,9 @@ class Totals:
             f"{what} use {which} {n:,} rows, each with the mean confidence of its cell"
         )
         if self._whole:
-            found += f"; recalibrators use a random sample of {len(self.rows.labels):,} whole rows"
+            found += (
+                f"; calibration methods use a random sample of {len(self.rows.labels):,} whole rows"
+            )
         return found
 
     @property

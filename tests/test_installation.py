@@ -158,6 +158,83 @@ def closure(lines: Iterable[str]) -> set[str]:
     return found
 
 
+def without_others(asked: set[str], ours: set[str]) -> str:
+    """A program's first lines, by which it finds no package but these."""
+    others = {
+        name
+        for name, packages in metadata.packages_distributions().items()
+        if not asked & {canonicalize_name(package) for package in packages} and name not in ours
+    }
+    return f"""
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {others}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def needs(project: Path, *extras: str) -> set[str]:
+    """All packages that pip would install for a project, but ours."""
+    known = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"]
+    lines = [*known["dependencies"]]
+    for extra in extras:
+        lines += known["optional-dependencies"][extra]
+    return closure(line for line in lines if not line.startswith("calibration-course"))
+
+
+def test_the_readme_s_code_runs_after_its_line_of_installation(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    (line,) = re.findall(r"^pip install (.*?) +#.* as the lines above need$", text, re.MULTILINE)
+    assert line == "'.[plots]' ./calib_records"
+    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    program = without_others(needs(ROOT, "plots"), {"calib_utils", "calib_records"})
+    wheels = [installed[name] for name in ("calib_utils", "calib_records")]
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MPLBACKEND", "agg")
+        shown = f"{program}{code}assert plt.gca().patches\nprint('pandas' in sys.modules)"
+        assert without_this_copy(shown, tmp_path, *wheels) == "False\n"
+
+
+def test_the_commands_of_the_report_s_readme_run_from_its_wheel(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    text = (ROOT / "calib_audit/README.md").read_text("utf-8")
+    commands = re.findall(r"`calib-audit ([^`]*)`", text.partition("|---|")[2])
+    assert len(commands) >= 12
+    commands.remove("sums.parquet")  # what a database makes of the query, as in test_sql
+    program = f"""
+{without_others(needs(ROOT / "calib_audit") | needs(ROOT), {"calib_utils", "calib_audit"})}
+import shlex, numpy as np
+rng = np.random.default_rng(0)
+def write(name, day):
+    score = rng.random(600)
+    label = rng.random(600) < score**2
+    with open(name, "w") as file:
+        print("score,label,region,product,date,amount,patient", file=file)
+        for k in range(600):
+            row = score[k], int(label[k]), "NS"[k % 2], "AB"[k % 4 // 2], day, k % 7 + 1, k // 10
+            print(*row, sep=",", file=file)
+for name in ("predictions", "test", "validation", "may", "june", "old", "new"):
+    write(f"{{name}}.csv", "2026-06-15" if name == "june" else "2026-05-15")
+write("tonight.csv", "2026-06-30")
+from calib_audit.__main__ import main
+main(["may.csv", "--cross-fit", "0", "--json", "may.json"])
+for name in ("old", "new"):  # the same rows
+    open(f"{{name}}.csv", "w").write(open("may.csv").read())
+statuses = [main(shlex.split(command)) for command in {commands}]
+print(statuses)
+assert not {{2}} & {{*statuses}}
+"""
+    wheels = [installed[name] for name in ("calib_utils", "calib_audit")]
+    said = without_this_copy(program, tmp_path, *wheels)
+    assert (tmp_path / "report.html").exists(), said
+    assert (tmp_path / "recalibrated.csv").exists(), said
+
+
 def test_a_lecturer_needs_three_wheels_and_no_copy_of_the_repository(
     installed: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -166,18 +243,9 @@ def test_a_lecturer_needs_three_wheels_and_no_copy_of_the_repository(
     asked = closure(project["dependencies"])
     assert not {"torch", "torchvision", "jupyter-book", "papermill", "playwright"} & asked
     ours = {"calib_records", "calib_utils", "classroom"}
-    others = {
-        name
-        for name, packages in metadata.packages_distributions().items()
-        if not asked & {canonicalize_name(package) for package in packages} and name not in ours
-    }
     program = f"""
-import importlib, pkgutil, sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {others}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Missing())
+{without_others(asked, ours)}
+import importlib, pkgutil
 import classroom.variants
 classroom.variants.SHEETS = ("1", "2")  # two are as good as ten
 for module in pkgutil.iter_modules(classroom.__path__):

@@ -29,7 +29,9 @@ def test_the_headline_names_region_and_break_and_sells_no_map() -> None:
     assert "alarms since 21 May 2026" in sentence
     assert "fit one on the rows since 21 May 2026" in sentence
     assert found.calibrator is None
-    assert "fit one on the rows since 21 May 2026" in found.text().partition("Recalibrators")[2]
+    assert (
+        "fit one on the rows since 21 May 2026" in found.text().partition("Calibration methods")[2]
+    )
 
 
 def cells(n: int = 40_000) -> dict[str, Any]:

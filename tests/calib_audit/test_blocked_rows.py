@@ -339,9 +339,19 @@ class TestRefusals:
             report(self.data | {"patient": patient}, blocks="patient")
 
     def test_too_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("calib_audit.lots.MOST_DRAWN", 100)
+        monkeypatch.setattr("calib_audit.lots._MOST_CELLS", 100)
         with pytest.raises(ValueError, match=r"^blocks: expected so few rows that all can be kept"):
             report(self.data, blocks="patient")
+
+    def test_more_rows_than_are_kept_of_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Blocks are judged by all of their rows, and calibration methods fitted on some."""
+        whole = report(self.data, blocks="patient", cross_fit=2)
+        for module in ("lots", "totals", "building"):
+            monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 200)
+        found = report(self.data, blocks="patient", cross_fit=2)
+        assert found.measures == whole.measures
+        assert found.recalibrators is not None
+        assert found.recalibrators.how == "cross-fitted in 2 folds of 200 rows"
 
     def test_changes_from_month_to_month(self) -> None:
         found, other = (report(of_patients(seed=k), cross_fit=0) for k in range(2))

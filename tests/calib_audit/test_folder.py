@@ -458,7 +458,7 @@ class TestFolders:
         terminal = io.StringIO()
         monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
         monkeypatch.setattr("sys.stderr", terminal)
-        report(folder, cross_fit=0, progress=True)
+        report(folder, cross_fit=0)
         assert re.search(r"0.00/6.00k \[.*<\?, \? rows/s\]", terminal.getvalue())
 
     def test_ctrl_c_says_how_far_it_came(
@@ -484,7 +484,7 @@ NAMED_COLUMNS: dict[str, Any] = {
 
 
 def how_of(folder: Folder) -> How:
-    return How(folder.columns, 15, False, False, 0, True)
+    return How(folder.columns, 15, False, False, True)
 
 
 def changed(column: str, value: Any) -> Callable[[Path], None]:

@@ -171,7 +171,9 @@ class TestVerdict:
         assert (beyond.outcome, beyond.exit_code) == ("beyond", 1)
         undecided = of(*drawn(400, 0)).verdict
         assert (undecided.outcome, undecided.exit_code) == ("undecided", 3)
-        assert f"{undecided.rows_needed:,} rows" in undecided.sentence
+        fewest, most = undecided.rows_needed_range
+        assert f"between {fewest:,} and {most:,} rows" in undecided.sentence
+        assert fewest <= undecided.rows_needed <= most
 
     def test_it_follows_the_interval(self) -> None:
         score, label = drawn(3_000, 2, 1, -0.6)
@@ -202,7 +204,7 @@ class TestVerdict:
         for seed in range(9):
             score, label = drawn(600, seed, 1, shift)
             bins = BinSums(tally(score, label == 1, (score * 15).astype(int), 15))
-            asked.append(rows_needed([bins], tolerance) or 10**9)
+            asked.append(rows_needed([bins], tolerance)[0] or 10**9)
         needed = int(np.median(asked))
         assert 1_000 < needed < 20_000
         decided = []

@@ -44,7 +44,7 @@ def everything() -> Report:
         for score in rng.beta(1, 2, (2, 3_000))
     )
     options: dict[str, Any] = {"group": "site & ward", "time": "date:D", "prices": (1, 5)}
-    return report(data, **options, fit=other, command="a <b>")
+    return report(data, **options, fit=other)
 
 
 def rare(n: int = 200_000) -> Report:

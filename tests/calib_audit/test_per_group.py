@@ -102,11 +102,11 @@ def test_the_numbers_are_of_rows_that_were_left_out() -> None:
     """As written out, in the same folds."""
     data = data_of()
     score, label, plan = data["score"], data["label"], data["plan"]
-    maps = maps_of(data, cross_fit=3, seed=1)["plan"]
+    maps = maps_of(data, cross_fit=3)["plan"]
     rows = Rows(score, None, label, {"plan": as_coded(plan)}, None, None)
     fold = np.empty(N, int)
-    order = np.argsort(Lots(1, from_logits=False).numbers_of(rows))
-    fold[order] = np.random.default_rng(1).permutation(N) % 3
+    order = np.argsort(Lots(0, from_logits=False).numbers_of(rows))
+    fold[order] = np.random.default_rng(0).permutation(N) % 3
     probs = np.empty(N)
     for k in range(3):
         here = fold == k
@@ -177,7 +177,7 @@ def test_maps_beyond_the_rows_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> 
     assert found.recalibrators is not None
     maps = found.recalibrators.per_group["plan"]
     assert sum(part.n for part in maps.parts) == 4_000
-    assert "recalibrators use a random sample of 4,000 whole rows" in found.text()
+    assert "calibration methods use a random sample of 4,000 whole rows" in found.text()
     assert isinstance(found.calibrator, PlattPerGroup)
     probs = found.calibrator.predict_proba(data["score"], groups=data["plan"])
     for name in "ab":

@@ -35,6 +35,16 @@ COLUMNS: dict[str, Any] = {
     "written": [f"{hour}+09:00" for hour in HOURS],
     "w": np.where(HAPPENED, 1.0, 20.0),
 }
+LOGITS = 2 * RNG.normal(size=(N, 3))
+LOGITS[:20, 1] = LOGITS[:20, 0]  # of equal ones the first counts
+PROBS = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+ANIMALS = ["cat", "dog", "hen"]
+OF_CLASSES = {
+    **{f"prob_{name}": PROBS[:, k] for k, name in enumerate(ANIMALS)},
+    **{f"logit_of_{name}": LOGITS[:, k] for k, name in enumerate(ANIMALS)},
+    "animal": np.array(ANIMALS)[(LOGITS / 1.5 + RNG.gumbel(size=LOGITS.shape)).argmax(axis=1)],
+}
+PATIENTS = {"patient": RNG.integers(0, 300, N)}
 
 
 def sums_of(rows: Any, **options: Any) -> Any:
@@ -70,19 +80,46 @@ def assert_near(one: Any, two: Any, rel: float) -> None:
         {"score": "narrow", "label": "y", "time": "hour:W"},
         {"score": "p", "label": "said", "positive": "late", "time": "zoned:D"},
         {"score": "p", "label": "y", "time": "written:h", "group": ["size"]},
+        {"score": "logit_p", "label": "y"},
+        {"score": "p", "label": "y", "weight": "w", "group": ["region"]},
+        {"score": "prob_*", "label": "animal", "classes": ANIMALS, "group": ["region"]},
+        {"score": "logit_of_*", "label": "animal", "classes": ANIMALS, "time": "hour:D"},
+        {"score": "prob_*", "label": "animal", "classes": ANIMALS, "weight": "w"},
+        {"score": "prob_*", "label": "animal", "classes": ANIMALS, "positive": "dog"},
     ],
-    ids=["groups", "float32", "time zone", "text"],
+    ids=[
+        *("groups", "float32", "time zone", "text", "log-odds", "weights"),
+        *("classes", "logits", "weights of classes", "one class"),
+    ],
 )
 def test_beyond_what_is_kept_the_two_are_equal(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("lots", "totals"):
         monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 1_000)
-    rows = pa.table(COLUMNS)
+    rows = pa.table(COLUMNS | OF_CLASSES)
     found = report(sums_of(rows, **options))
     assert_near(report(rows, cross_fit=0, **options), found, 1e-12)
     assert "compare and apply" in found.text()
     assert "1,000 rows, each with the mean confidence of its cell" in found.text()
+
+
+def test_blocks_are_read_from_their_bins_and_cells() -> None:
+    """A line stands for the rows of a block in a bin and a cell, so nearly nothing is lost."""
+    rows = pa.table(COLUMNS | PATIENTS)
+    options = {"score": "p", "label": "y", "blocks": "patient", "group": ["region"]}
+    sums = sums_of(rows, **options)
+    assert len(sums) < N
+    of_rows, of_sums = report(rows, cross_fit=0, **options), report(sums)
+    assert of_sums.measures.blocks == of_rows.measures.blocks == 300
+    assert_near(of_rows, of_sums, 2e-3)
+    assert of_sums.measures.error == pytest.approx(of_rows.measures.error, abs=1e-5)
+    for one, two in zip(of_rows.groups["region"], of_sums.groups["region"], strict=True):
+        assert two.gap == pytest.approx(one.gap, abs=1e-8)
+        assert two.interval == pytest.approx(one.interval, abs=1e-8)
+    assert "the mean confidence of its block" in of_sums.text()
+    with pytest.raises(ValueError, match="blocks: expected with one score"):
+        query(**options, weight="w")
 
 
 @pytest.mark.parametrize(

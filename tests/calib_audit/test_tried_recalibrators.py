@@ -49,13 +49,13 @@ class TestRecalibrators:
         assert found.found[0].interval[1] < 0
 
     def test_cross_fitting_written_out(self) -> None:
-        found = report({"score": SCORE, "label": LABEL}, cross_fit=4, seed=3).recalibrators
+        found = report({"score": SCORE, "label": LABEL}, cross_fit=4).recalibrators
         assert found is not None
         # Rows are divided in the order of their lots, which does not depend on how they come.
         rows = Rows(SCORE, None, LABEL, {}, None, None)
         fold = np.empty(3_000, int)
-        order = np.argsort(Lots(3, from_logits=False).numbers_of(rows))
-        fold[order] = np.random.default_rng(3).permutation(3_000) % 4
+        order = np.argsort(Lots(0, from_logits=False).numbers_of(rows))
+        fold[order] = np.random.default_rng(0).permutation(3_000) % 4
         losses = np.empty(3_000)
         for k in range(4):
             held = fold == k
@@ -337,9 +337,12 @@ class TestApply:
         label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
         file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
         main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written, because no recalibrator clearly helps" in capsys.readouterr().out
+        assert (
+            "was not written, because no calibration method clearly helps"
+            in capsys.readouterr().out
+        )
         main([file, "--cross-fit", "0", "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written, because no recalibrator was tried" in capsys.readouterr().out
+        assert "was not written, because no calibration method was tried" in capsys.readouterr().out
         assert not (tmp_path / "cal.npz").exists()
 
 

@@ -310,21 +310,6 @@ def test_intervals_are_wilsons():
         assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("shift", [0.0, -0.1])
-def test_intervals_hold_the_accuracy_of_the_population_as_often_as_they_say(shift):
-    """Whether the network is calibrated or not, unlike the bars of consistency."""
-    rng, held = np.random.default_rng(0), []
-    values = np.array([0.15, 0.35, 0.55, 0.75, 0.95])
-    for _ in range(200):
-        probs = rng.choice(values, 400)
-        labels = (rng.random(400) < probs + shift).astype(int)
-        drawn = plots.reliability_diagram(probs, labels, n_bins=5, intervals=0.9)
-        low, high = interval_lines(drawn.ax, "Interval, 90 %").T
-        held += ((low <= values + shift) & (values + shift <= high)).tolist()
-        plt.close("all")
-    assert np.mean(held) == pytest.approx(0.9, abs=0.025)
-
-
 def test_intervals_and_bars_of_consistency_are_two_diagrams():
     with pytest.raises(ValueError, match="intervals: expected None where"):
         plots.reliability_diagram([0.2, 0.7], [0, 1], intervals=0.9, consistency=0.9)
