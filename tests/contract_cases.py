@@ -102,6 +102,7 @@ OF_PREDICTIONS = {
         "brier_score": of(metrics.brier_score),
         "baseline_calibration_error": unlabelled(metrics.baseline_calibration_error),
         "calibration_error_interval": of(metrics.calibration_error_interval),
+        "calibration_in_the_large": of(metrics.calibration_in_the_large),
         "calibration_test": of(metrics.calibration_test, draws=50),
         "classwise_calibration_error": of(metrics.classwise_calibration_error),
         "confidence_auroc": of(metrics.confidence_auroc),
@@ -139,7 +140,7 @@ INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
     # Two rows are less noise than one of weight two.
-    *("calibration_error_interval", "cox_line", "spiegelhalter_test"),
+    *("calibration_error_interval", "calibration_in_the_large", "cox_line", "spiegelhalter_test"),
     *("debiased_calibration_error", "debiased_calibration_error_interval"),
     # Their bins of equal mass have other edges.
     *("adaptive_calibration_error", "calibration_map"),

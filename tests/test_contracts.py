@@ -251,7 +251,7 @@ def test_the_order_of_the_classes_is_nothing_to_a_fit(name):
 
 
 ORDERED = ("temperature", "ensemble")
-RISING = ("temperature", "isotonic", "platt", "platt, smooth", "beta")
+RISING = ("temperature", "isotonic", "venn-abers", "platt", "platt, smooth", "beta")
 
 
 @pytest.mark.parametrize("name", ORDERED)

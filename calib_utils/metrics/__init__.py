@@ -21,12 +21,13 @@ occurs in use than in the test set. Means become weighted means: multiplying all
 changes nothing, a weight of 0 leaves the sample out, and in a mean a weight of 2 counts as two such
 samples. Weights are not numbers of samples, however, and more of the noise comes from a sample of
 weight 2 than from two samples. Of the methods that depend on sampling noise, the two intervals,
-`cox_line` and `spiegelhalter_test` take weights and measure their noise. The baseline,
-`calibration_test`, and all with ``blocks`` take none.
+`cox_line`, `calibration_in_the_large` and `spiegelhalter_test` take weights and measure their
+noise. The baseline, `calibration_test`, and all with ``blocks`` take none.
 
 Intervals and tests take samples for independent. Where several belong together, such as the visits
 of one patient or the frames of one video, give `calibration_error_interval`, `calibration_test`,
-`cox_line` and `spiegelhalter_test` the name of each sample's block: ``blocks=patient``.
+`cox_line`, `calibration_in_the_large` and `spiegelhalter_test` the name of each sample's block:
+``blocks=patient``.
 
 Probabilities and logits may be in a file, as ``np.load(path, mmap_mode="r")``; they are read in
 blocks of rows, and never copied as a whole. An ECE of 50,000 by 32,000 in float16 takes about
@@ -62,8 +63,10 @@ from calib_utils.metrics.scores import (
     negative_log_likelihood,
 )
 from calib_utils.metrics.without_bins import (
+    CalibrationInTheLarge,
     CoxLine,
     SpiegelhalterTest,
+    calibration_in_the_large,
     confidence_auroc,
     cox_line,
     smooth_calibration_error,
@@ -77,6 +80,7 @@ __all__ = [
     "BrierDecomposition",
     "CalibrationBaseline",
     "CalibrationError",
+    "CalibrationInTheLarge",
     "CalibrationTest",
     "ClasswiseCalibrationError",
     "CoxLine",
@@ -89,6 +93,7 @@ __all__ = [
     "brier_decomposition",
     "brier_score",
     "calibration_error_interval",
+    "calibration_in_the_large",
     "calibration_test",
     "classwise_calibration_error",
     "confidence_auroc",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._numerics import widen
+from calib_utils._numerics import effective_size, widen
 from calib_utils.predictions import (
     Predictions,
     blocks_of,
@@ -22,6 +22,7 @@ from calib_utils.predictions import (
     dtype_name,
     like,
     taken,
+    to_numpy,
 )
 
 __all__ = ["ReliabilityBins", "reliability_bins", "top_label"]
@@ -150,7 +151,7 @@ class ReliabilityBins(NamedTuple):
 
 
 def reliability_bins(
-    confidences: Any, correct: Any = None, n_bins: int = 15, strategy: str = "uniform"
+    confidences: Any, correct: Any = None, n_bins: Any = 15, strategy: str = "uniform"
 ) -> ReliabilityBins:
     """Sort predictions into bins of confidence: the numbers behind a reliability diagram.
 
@@ -175,7 +176,10 @@ def reliability_bins(
             whose confidences are those of `top_label`.
         correct: (N,), whether each prediction is correct; or whether the label is positive; omitted
             if ``confidences`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M; or their M + 1 edges, which rise from 0 to 1; or "auto",
+            for the cube root of the number of samples, rounded down (with weights, of Kish's
+            effective number). More bins hide less, but are noisier; at that order of M the bound
+            of both effects is lowest.
         strategy: "uniform" or "quantile".
 
     Returns:
@@ -185,14 +189,15 @@ def reliability_bins(
     Raises:
         ValueError: for an unknown strategy or bad input.
 
-    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 2.
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 2; for "auto"
+    Futami, Fujisawa 2024, "Information-theoretic generalization analysis for expected calibration
+    error", section 3.
 
     Example:
         >>> bins = reliability_bins([0.3, 0.8, 0.9], [True, True, False], n_bins=2)
         >>> bins.counts.tolist(), bins.accuracy.tolist()
         ([1, 2], [1.0, 0.5])
     """
-    n_bins = check_n_bins(n_bins)
     if isinstance(confidences, Predictions):
         predictions = taken(confidences, correct)
         confidences, bins = predictions.scores, bins_of(predictions, n_bins, strategy)
@@ -200,14 +205,48 @@ def reliability_bins(
         values = check_confidences(confidences)
         check_rows(confidences, correct, "correct", "confidences")
         hits = check_correct(correct, len(values))
+        n_bins = count_or_edges(n_bins, len(values))
         bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences))
     return ReliabilityBins(*(like(array, confidences) for array in bins))
 
 
-def bins_of(predictions: Predictions, n_bins: int, strategy: str) -> ReliabilityBins:
+def count_or_edges(n_bins: Any, n: float) -> int | np.ndarray:
+    """The number of bins, or their edges as float64.
+
+    Args:
+        n_bins: as for `reliability_bins`.
+        n: the number of samples; with weights Kish's effective one.
+
+    Raises:
+        ValueError: if it is none of these.
+    """
+    if isinstance(n_bins, str):
+        if n_bins != "auto":
+            raise ValueError(
+                f"n_bins: expected an integer, edges or 'auto', found {n_bins!r}; 15 is usual"
+            )
+        return max(1, int(n ** (1 / 3) + 1e-9))
+    if not isinstance(n_bins, (list, tuple)) and getattr(n_bins, "ndim", 0) != 1:
+        return check_n_bins(n_bins)
+    edges = to_numpy(n_bins, "n_bins").astype(np.float64)
+    rising = edges.ndim == 1 and len(edges) > 1 and (np.diff(edges) > 0).all()
+    if not (rising and edges[0] == 0 and edges[-1] == 1):
+        raise ValueError(
+            f"n_bins: expected edges that rise from 0 to 1, found {edges.tolist()}; give a number, "
+            "or edges such as [0, 0.5, 0.9, 1]"
+        )
+    return edges
+
+
+def count_of(n_bins: int | np.ndarray) -> int:
+    """The number of bins, from what `count_or_edges` returned."""
+    return n_bins if isinstance(n_bins, int) else len(n_bins) - 1
+
+
+def bins_of(predictions: Predictions, n_bins: Any, strategy: str) -> ReliabilityBins:
     """`reliability_bins` of predictions as NumPy arrays, whatever kind their scores are."""
-    n_bins = check_n_bins(n_bins)
     values, correct, weights = weighted_predictions(predictions)
+    n_bins = count_or_edges(n_bins, len(values) if weights is None else effective_size(weights))
     dtype = dtype_name(predictions.scores)
     return bin_predictions(values, correct, n_bins, strategy, dtype, weights)
 
@@ -215,20 +254,30 @@ def bins_of(predictions: Predictions, n_bins: int, strategy: str) -> Reliability
 def bin_predictions(
     values: np.ndarray,
     correct: np.ndarray,
-    n_bins: int,
+    n_bins: int | np.ndarray,
     strategy: str,
     dtype: str,
     weights: np.ndarray | None = None,
 ) -> ReliabilityBins:
     """`reliability_bins` for checked input; ``dtype`` is the original type of the values."""
     edges, index = edges_and_index(values, n_bins, strategy, dtype, weights)
-    return means(edges, sums(index, values, correct, n_bins, weights), weights is None)
+    return means(edges, sums(index, values, correct, count_of(n_bins), weights), weights is None)
 
 
 def edges_and_index(
-    values: np.ndarray, n_bins: int, strategy: str, dtype: str, weights: np.ndarray | None = None
+    values: np.ndarray,
+    n_bins: int | np.ndarray,
+    strategy: str,
+    dtype: str,
+    weights: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The edges of the bins, (M + 1,), and the bin of each value, (N,)."""
+    if not isinstance(n_bins, int):
+        if strategy != "uniform":
+            raise ValueError(
+                f"strategy: expected none with edges of your own, found {strategy!r}; leave it out"
+            )
+        return n_bins, right_closed_index(values, rounded(n_bins, dtype))
     if strategy == "uniform":
         return uniform_edges(n_bins), uniform_index(values, n_bins, dtype)
     if strategy == "quantile":
@@ -238,7 +287,7 @@ def edges_and_index(
 
 
 def binned(
-    predictions: Predictions, n_bins: int, strategy: str
+    predictions: Predictions, n_bins: int | np.ndarray, strategy: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The confidence of each prediction, whether it is correct, and its bin."""
     confidences, correct = confidence_and_correct(predictions)

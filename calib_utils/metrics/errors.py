@@ -42,7 +42,7 @@ __all__ = [
 def expected_calibration_error(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     strategy: str = "uniform",
 ) -> float:
     """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
@@ -51,7 +51,7 @@ def expected_calibration_error(
         probs: (N, K), or (N,) for the positive class; then "accuracy" is the share of positive
             samples in a bin.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
@@ -75,7 +75,7 @@ def expected_calibration_error(
 def maximum_calibration_error(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     strategy: str = "uniform",
 ) -> float:
     """MCE: the widest gap between accuracy and confidence of all bins that are not empty.
@@ -85,7 +85,7 @@ def maximum_calibration_error(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
@@ -236,7 +236,7 @@ def _bins_of_classes(predictions: Predictions, n_bins: int) -> Iterator[Reliabil
 def debiased_calibration_error(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     strategy: str = "uniform",
 ) -> float:
@@ -261,7 +261,7 @@ def debiased_calibration_error(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
@@ -287,7 +287,7 @@ def debiased_calibration_error(
     return max(square, 0.0) ** 0.5
 
 
-def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str) -> float:
+def debiased_squared_error(predictions: Predictions, n_bins: Any, strategy: str) -> float:
     """The square of `debiased_calibration_error`, which chance may make negative."""
     square = debiased_square(bin_sums(predictions, n_bins, strategy))
     if np.isnan(square):

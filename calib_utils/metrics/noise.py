@@ -31,6 +31,8 @@ from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import (
     as_chances,
     binned,
+    count_of,
+    count_or_edges,
     edges_and_index,
     mean_excess,
     sums_per_bin,
@@ -40,7 +42,6 @@ from calib_utils.metrics.bins import (
 from calib_utils.predictions import (
     Predictions,
     check_count,
-    check_n_bins,
     check_rows,
     check_seed,
     dtype_name,
@@ -304,7 +305,7 @@ class CalibrationTest(NamedTuple):
 
 def baseline_calibration_error(
     probs: Any,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     strategy: str = "uniform",
     draws: int = 1000,
@@ -323,7 +324,7 @@ def baseline_calibration_error(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: the number of drawn samples.
         seed: of the draws; the same seed gives the same baseline.
@@ -343,18 +344,18 @@ def baseline_calibration_error(
         >>> baseline.mean > 0.03, baseline.high > baseline.mean
         (True, True)
     """
-    n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
     predictions = unweighted(taken(probs, labelled=False))
-    confidences, _, index = binned(predictions, n_bins, strategy)
-    drawn = _drawn_errors(as_chances(confidences), index, n_bins, draws, seed)
+    bins = count_or_edges(n_bins, len(predictions))
+    confidences, _, index = binned(predictions, bins, strategy)
+    drawn = _drawn_errors(as_chances(confidences), index, count_of(bins), draws, seed)
     return CalibrationBaseline(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
 
 
 def calibration_test(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     strategy: str = "uniform",
     draws: int = 1000,
@@ -384,7 +385,7 @@ def calibration_test(
         probs: (N, K), whose confidence in the predicted class is tested; or (N,), the probability
             of the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: the number of drawn samples; the p-value is at least 1 / (draws + 1).
         seed: of the draws; the same seed gives the same p-value.
@@ -408,9 +409,10 @@ def calibration_test(
         (True, True)
     """
     predictions = unweighted(taken(probs, labels))
-    n_bins = check_n_bins(n_bins)
+    bins = count_or_edges(n_bins, len(predictions))
+    n_bins = count_of(bins)
     draws = check_count(draws, "draws", "1000 is usual")
-    confidences, correct, index = binned(predictions, n_bins, strategy)
+    confidences, correct, index = binned(predictions, bins, strategy)
     values = as_chances(confidences)
     of_block = None
     if blocks is None:
@@ -460,13 +462,13 @@ def _drawn_errors(
 
 
 def consistency_limits(
-    predictions: Predictions, n_bins: int, strategy: str, level: float
+    predictions: Predictions, n_bins: Any, strategy: str, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The limits of the consistency bar of each bin of a calibrated network.
 
     Args:
         predictions: of any labels.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         strategy: "uniform" or "quantile".
         level: the accuracy of a bin lies within its limits, or on them, with at least this
             probability.
@@ -476,10 +478,11 @@ def consistency_limits(
 
     Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
     """
-    confidences, _, index = binned(predictions, n_bins, strategy)
-    limits = np.full((2, n_bins), np.nan)
+    bins = count_or_edges(n_bins, len(predictions))
+    confidences, _, index = binned(predictions, bins, strategy)
+    limits = np.full((2, count_of(bins)), np.nan)
     tails = (1 - level) / 2, (1 + level) / 2
-    for m, chances in enumerate(_by_bin(as_chances(confidences), index, n_bins)):
+    for m, chances in enumerate(_by_bin(as_chances(confidences), index, count_of(bins))):
         if len(chances):
             limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
     return limits[0], limits[1]
@@ -537,7 +540,7 @@ def poisson_binomial(chances: np.ndarray) -> tuple[int, np.ndarray]:
 def calibration_error_interval(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     level: float = 0.95,
     strategy: str = "uniform",
@@ -571,7 +574,7 @@ def calibration_error_interval(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         level: how often the interval is to contain the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
@@ -631,7 +634,7 @@ def ends_of_noise(noise: BinNoise, levels: tuple[float, float]) -> tuple[float, 
 def debiased_calibration_error_interval(
     probs: Any,
     labels: Any = None,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     *,
     level: float = 0.95,
     strategy: str = "uniform",
@@ -653,7 +656,7 @@ def debiased_calibration_error_interval(
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        n_bins: the number of bins, M.
+        n_bins: the number of bins, M, their edges or "auto", as in `reliability_bins`.
         level: how often the interval is to contain the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
@@ -707,13 +710,13 @@ def _tail(level: float) -> float:
     return (1 - level) / 2
 
 
-def bin_sums(predictions: Predictions, n_bins: int, strategy: str) -> np.ndarray:
+def bin_sums(predictions: Predictions, n_bins: Any, strategy: str) -> np.ndarray:
     """The sums that the intervals need, as `tally` has them; those of several sets add up."""
-    n_bins = check_n_bins(n_bins)
     confidences, correct, weights = weighted_predictions(predictions)
+    bins = count_or_edges(n_bins, len(correct) if weights is None else effective_size(weights))
     weights, dtype = unequal(weights), dtype_name(predictions.scores)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype, weights)
-    return tally(confidences, correct, index, n_bins, weights)
+    _, index = edges_and_index(confidences, bins, strategy, dtype, weights)
+    return tally(confidences, correct, index, count_of(bins), weights)
 
 
 def tally(
@@ -766,12 +769,12 @@ def noise_of_means(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _in_blocks(
-    predictions: Predictions, n_bins: int, strategy: str, of_block: np.ndarray, seed: int
+    predictions: Predictions, n_bins: Any, strategy: str, of_block: np.ndarray, seed: int
 ) -> BinNoise:
     """The noise of samples that come in blocks."""
-    n_bins = check_n_bins(n_bins)
-    confidences, correct, bins = binned(predictions, n_bins, strategy)
-    return block_noise(as_chances(confidences), correct, bins, of_block, generator(seed), _DRAWS)
+    bins = count_or_edges(n_bins, len(predictions))
+    confidences, correct, index = binned(predictions, bins, strategy)
+    return block_noise(as_chances(confidences), correct, index, of_block, generator(seed), _DRAWS)
 
 
 def _independent(of_bins: np.ndarray, seed: int) -> BinNoise:

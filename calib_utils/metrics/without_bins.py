@@ -19,8 +19,10 @@ from calib_utils.metrics.noise import block_index, effective_blocks, require_oth
 from calib_utils.predictions import taken, unweighted
 
 __all__ = [
+    "CalibrationInTheLarge",
     "CoxLine",
     "SpiegelhalterTest",
+    "calibration_in_the_large",
     "confidence_auroc",
     "cox_line",
     "smooth_calibration_error",
@@ -95,8 +97,100 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
         >>> round(line.slope, 2) + 0
         0.0
     """
-    from scipy.special import expit, ndtri
+    z, correct, w, index = _log_odds(probs, labels, blocks)
+    target, problems = targets(z, correct.astype(np.int64), False, None)
+    if problems or np.ptp(z) == 0:
+        why = "all are equal" if np.ptp(z) == 0 else problems[0].partition(",")[0]
+        raise ValueError(f"probs: found no best line between log-odds ({why}); take more samples")
+    found, left = logistic_regression(z[None], np.array([checked_middle(z)]), target, w)
+    require_optimum(left)
+    slope, intercept = found.tolist()
+    if index is not None:
+        require_others(z, correct, index)
+    design = np.stack([z, np.ones_like(z)])
+    half = _half_intervals(design, intercept + slope * z, correct, w, index)
+    ends = np.stack([found - half, found + half], axis=1).tolist()
+    return CoxLine(slope, intercept, (ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
 
+
+class CalibrationInTheLarge(NamedTuple):
+    """What `calibration_in_the_large` found.
+
+    Attributes:
+        intercept: what has to be added to all log-odds, so that as much is predicted on average as
+            happened; above 0 if the predictions are too low.
+        interval: 95 %.
+
+    Example:
+        >>> CalibrationInTheLarge(0.2, (0.1, 0.3)).intercept
+        0.2
+    """
+
+    intercept: float
+    interval: tuple[float, float]
+
+
+def calibration_in_the_large(
+    probs: Any, labels: Any = None, *, blocks: Any = None
+) -> CalibrationInTheLarge:
+    """Whether predictions are too high or too low as a whole: Cox's intercept at slope 1.
+
+    It is the a of logit(true) = a + logit(predicted), by maximum likelihood. `cox_line` fits both,
+    so its intercept also depends on the slope, and tells little about the average where that is
+    not 1. The interval, weights, blocks and probabilities of exactly 0 or 1 are those of
+    `cox_line`.
+
+    Args:
+        probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
+            or (N,), for the positive class.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        blocks: (N,), the block of each sample, as in `calibration_error_interval`.
+
+    Raises:
+        ValueError: for bad input, including weights together with blocks; or if all outcomes are
+            equal, also without some block.
+
+    Warns:
+        UserWarning: if probabilities are exactly 0 or 1, and what they count as.
+
+    Source: Steyerberg 2019, "Clinical Prediction Models", section 15.3.
+
+    Example:
+        >>> found = calibration_in_the_large([0.5] * 100, [0] * 25 + [1] * 75)
+        >>> round(found.intercept, 3)  # log(3)
+        1.099
+    """
+    z, correct, w, index = _log_odds(probs, labels, blocks)
+    happened = float(np.average(correct, weights=w))
+    of_one_block = index is not None and any(len(set(index[correct == x])) < 2 for x in (0, 1))
+    if of_one_block or not 0 < happened < 1:
+        without = " without some block" if of_one_block else ""
+        raise ValueError(
+            f"probs: found no best intercept, because all outcomes are equal{without}; take more "
+            "samples"
+        )
+    intercept = _intercept(z, w, happened)
+    half = _half_intervals(np.ones((1, len(z))), z + intercept, correct, w, index)[0]
+    return CalibrationInTheLarge(intercept, (float(intercept - half), float(intercept + half)))
+
+
+def _intercept(z: np.ndarray, weights: np.ndarray | None, happened: float) -> float:
+    """Where the mean of sigmoid(z + a), which rises with a, is what happened."""
+    from scipy.optimize import brentq
+    from scipy.special import expit, logit
+
+    def excess(a: float) -> float:
+        return float(np.average(expit(z + a), weights=weights)) - happened
+
+    # If all log-odds were the highest, or all the lowest, it would be one of these.
+    low, high = logit(happened) - z.max(), logit(happened) - z.min()
+    return float(brentq(excess, low - 1, high + 1, xtol=1e-14))
+
+
+def _log_odds(
+    probs: Any, labels: Any, blocks: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Log-odds of the predictions, whether they are correct, unequal weights, and blocks."""
     predictions = taken(probs, labels)
     confidences, correct, w = weighted_predictions(
         predictions if blocks is None else unweighted(predictions)
@@ -105,28 +199,28 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     index = None if blocks is None else block_index(blocks, len(correct), probs)
     zero, doubts = zero_of(confidences, "probs", w)
     for doubt in doubts:
-        warnings.warn(doubt, stacklevel=2)
-    z = log_of_probs(confidences, zero)
-    target, problems = targets(z, correct.astype(np.int64), False, None)
-    if problems or np.ptp(z) == 0:
-        why = "all are equal" if np.ptp(z) == 0 else problems[0].partition(",")[0]
-        raise ValueError(f"probs: found no best line between log-odds ({why}); take more samples")
-    found, left = logistic_regression(z[None], np.array([checked_middle(z)]), target, w)
-    require_optimum(left)
-    slope, intercept = found.tolist()
-    chances = expit(intercept + slope * z)
+        warnings.warn(doubt, stacklevel=3)
+    return log_of_probs(confidences, zero), correct, w, index
+
+
+def _half_intervals(
+    design: np.ndarray,
+    log_odds: np.ndarray,
+    correct: np.ndarray,
+    w: np.ndarray | None,
+    index: np.ndarray | None,
+) -> np.ndarray:
+    """Half the intervals of the coefficients of a logistic regression on a design (J, N)."""
+    from scipy.special import expit, ndtri
+
+    chances = expit(log_odds)
     curvature = chances * (1 - chances) * (1 if w is None else w)
-    design = np.stack([z, np.ones_like(z)])
     information = (design * curvature) @ design.T
     if index is not None:
-        require_others(z, correct, index)
-        half = _of_blocks(information, design, curvature, correct - chances, index)
-    elif w is not None:
-        half = _of_weighted(information, design, curvature, w * (correct - chances), w)
-    else:
-        half = ndtri(0.975) * np.sqrt(np.diag(np.linalg.inv(information)))
-    ends = np.stack([found - half, found + half], axis=1).tolist()
-    return CoxLine(slope, intercept, (ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
+        return _of_blocks(information, design, curvature, correct - chances, index)
+    if w is not None:
+        return _of_weighted(information, design, curvature, w * (correct - chances), w)
+    return np.asarray(ndtri(0.975) * np.sqrt(np.diag(np.linalg.inv(information))))
 
 
 def _of_blocks(

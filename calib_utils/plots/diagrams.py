@@ -55,7 +55,7 @@ def reliability_diagram(
     probs: Any,
     labels: Any = None,
     *,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     strategy: str = "uniform",
     min_count: int = 0,
     counts: bool = True,
@@ -75,7 +75,8 @@ def reliability_diagram(
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the bars are the frequency of the positive class.
         labels: classes, shape (N,); omitted if ``probs`` are ``Predictions``.
-        n_bins: number of bins.
+        n_bins: number of bins, their edges, or "auto", as in
+            `calib_utils.metrics.reliability_bins`.
         strategy: "uniform" for bins of equal width, "quantile" for bins of equal mass.
         min_count: bins with fewer samples are drawn pale, because their bars are mostly noise.
         counts: whether the bars of the strip are labelled with their numbers, unless a bin is too

@@ -19,7 +19,7 @@ def reliability_diagrams(
     probs: Mapping[str, Any],
     labels: Any = None,
     *,
-    n_bins: int = 15,
+    n_bins: Any = 15,
     strategy: str = "uniform",
     min_count: int = 0,
     consistency: float | None = None,
@@ -34,7 +34,8 @@ def reliability_diagrams(
         probs: for each title, the probabilities, shape (N, K), or (N,) for those of the
             positive class.
         labels: classes, shape (N,); none where each of ``probs`` is ``Predictions``.
-        n_bins: number of bins.
+        n_bins: number of bins, their edges, or "auto", as in
+            `calib_utils.metrics.reliability_bins`.
         strategy: "uniform" or "quantile".
         min_count: bins with fewer samples are drawn pale, because their bars are mostly noise.
         consistency: as in `reliability_diagram`.

@@ -9,9 +9,9 @@ For K classes and logits of shape (N, K): `TemperatureScaling`, `EnsembleTempera
 `BetaOnConfidence`.
 
 For two classes and one logit or score for each sample, shape (N,): `HistogramBinning`,
-`IsotonicRegression`, `PlattScaling`, `BetaCalibration`, `BayesianBinningIntoQuantiles`, and
-`TemperatureScaling` again. `OneVersusRest` extends them to K classes. `PlattPerGroup` also takes
-the group of each sample, and gives each group a map of its own.
+`IsotonicRegression`, `VennAbers`, `PlattScaling`, `BetaCalibration`,
+`BayesianBinningIntoQuantiles`, and `TemperatureScaling` again. `OneVersusRest` extends them to K
+classes. `PlattPerGroup` also takes the group of each sample, and gives each group a map of its own.
 
 Logits of many gigabytes may stay in a file, as ``np.load(path, mmap_mode="r")``. The fits of
 `TemperatureScaling` and `EnsembleTemperatureScaling` read it in blocks and make no copy: 50,000 by
@@ -43,6 +43,7 @@ from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
 from calib_utils.recalibration.per_group import PlattPerGroup
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
+from calib_utils.recalibration.venn_abers import VennAbers
 
 if TYPE_CHECKING:
     from calib_utils.recalibration.classifier import CalibratedClassifier
@@ -66,6 +67,7 @@ __all__ = [
     "StructuredMatrixScaling",
     "TemperatureScaling",
     "VectorScaling",
+    "VennAbers",
     "load",
 ]
 # These need scikit-learn or torch as soon as they are imported.

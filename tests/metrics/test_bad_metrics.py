@@ -99,7 +99,7 @@ BAD_N_BINS = [0, -1, 1.0, 15.0, 2.5, "15", None, True, np.nan, [15], 10**12]
 def test_n_bins(n_bins):
     makes = [partial(metric, POSITIVE, BINARY) for metric in BINNED]
     for make in (*makes, metrics.CalibrationError):
-        with pytest.raises(ValueError, match=r"^n_bins: expected an integer from 1 to 1000000,"):
+        with pytest.raises(ValueError, match=r"^n_bins: expected (an integer|edges that rise)"):
             make(n_bins=n_bins)
 
 

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 from calib_utils import metrics
 from calib_utils.metrics.bins import right_closed_index, uniform_index
+from calib_utils.predictions import as_predictions
 
 DTYPES = ["float64", "float32", "float16", "bfloat16"]
 BIN_COUNTS = [1, 2, 3, 5, 6, 8, 10, 14, 15, 24, 49, 100]
@@ -577,3 +578,71 @@ def test_equal_mass_bins_keep_equal_confidences_together(drawn, n_bins):
             inside |= confidences == bins.edges[0]
         # What lies in the first of two equal edges was counted there and not again.
         assert bins.counts[m] == inside.sum()
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, torch.tensor])
+def test_edges_of_ones_own(kind):
+    """An edge belongs to the bin below it, and is rounded to the type of the confidences."""
+    probs = np.array([0.0, 0.3, 0.5, 0.6, 0.9, 0.9, 1.0], np.float32)
+    labels, edges = [0, 1, 1, 0, 1, 0, 1], kind([0.0, 0.3, 0.9, 1.0])
+    predictions = as_predictions(probs, labels)
+    bins = metrics.reliability_bins(predictions, n_bins=edges)
+    assert bins.counts.tolist() == [2, 4, 1]
+    np.testing.assert_allclose(bins.accuracy, [0.5, 0.5, 1])
+    np.testing.assert_allclose(bins.confidence, [0.15, 2.9 / 4, 1], rtol=1e-6)
+    gaps = np.array([0.35, 2.9 / 4 - 0.5, 0])
+    ece = metrics.expected_calibration_error(predictions, n_bins=edges)
+    assert ece == pytest.approx(gaps @ [2, 4, 1] / 7, rel=1e-6)
+    assert metrics.maximum_calibration_error(predictions, n_bins=edges) == pytest.approx(
+        0.35, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "baseline_calibration_error",
+        "calibration_error_interval",
+        "calibration_test",
+        "debiased_calibration_error",
+        "debiased_calibration_error_interval",
+        "expected_calibration_error",
+        "maximum_calibration_error",
+    ],
+)
+def test_equal_edges_are_as_good_as_their_number(name):
+    rng = np.random.default_rng(0)
+    probs = rng.random(1_000)
+    predictions = as_predictions(probs, (rng.random(1_000) < probs).astype(int))
+    function = getattr(metrics, name)
+    expected = function(predictions, n_bins=10)
+    assert function(predictions, n_bins=np.arange(11) / 10) == expected
+    assert function(predictions, n_bins="auto") == expected  # 10 is the cube root of 1,000
+
+
+def test_the_number_of_bins_of_weighted_rows_is_that_of_their_worth():
+    weights = np.r_[np.ones(125), np.full(1_000, 1e-9)]
+    probs = np.random.default_rng(0).random(1_125)
+    predictions = as_predictions(probs, (probs > 0.4).astype(int), sample_weight=weights)
+    assert len(metrics.reliability_bins(predictions, n_bins="auto").counts) == 5
+
+
+@pytest.mark.parametrize(
+    ("bins", "message"),
+    [
+        ([0, 0.5, 0.5, 1], r"n_bins: expected edges that rise from 0 to 1, found \[0.0, 0.5, 0.5"),
+        ([0.1, 0.5, 1], "n_bins: expected edges that rise from 0 to 1"),
+        ([0, 0.5, 0.9], "n_bins: expected edges that rise from 0 to 1"),
+        ([0, np.nan, 1], "n_bins: expected edges that rise from 0 to 1"),
+        ([], "n_bins: expected edges that rise from 0 to 1"),
+        ("sturges", "n_bins: expected an integer, edges or 'auto', found 'sturges'"),
+    ],
+)
+def test_other_edges_are_refused(bins, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        metrics.expected_calibration_error([0.2, 0.7], [0, 1], n_bins=bins)
+
+
+def test_edges_of_ones_own_have_no_strategy():
+    with pytest.raises(ValueError, match=r"^strategy: expected none with edges of your own"):
+        metrics.expected_calibration_error([0.2, 0.7], [0, 1], n_bins=[0, 1], strategy="quantile")

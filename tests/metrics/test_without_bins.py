@@ -1,8 +1,11 @@
 """Errors, tests and orders without bins: by their definitions, and beside other libraries."""
 
+import math
+
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, logit
 from scipy.stats import kstest
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
@@ -10,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from calib_utils.metrics import (
     adaptive_calibration_error,
+    calibration_in_the_large,
     classwise_calibration_error,
     confidence_auroc,
     cox_line,
@@ -142,3 +146,69 @@ def test_weights_are_repeated_rows_also_for_what_a_zero_counts_as():
         expected = cox_line(np.repeat(probs, times), np.repeat(labels, times))
     assert found.slope == pytest.approx(expected.slope)
     assert found.intercept == pytest.approx(expected.intercept)
+
+
+# ---------------------------------------------------------------- calibration-in-the-large
+
+
+def shifted(n=2_000, shift=0.4, slope=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-1, 1.5, n)
+    return expit(z), (rng.random(n) < expit(slope * z + shift)).astype(int)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_intercept_at_slope_one_has_the_highest_likelihood(weighted):
+    probs, labels = shifted(slope=0.7)
+    weights = np.random.default_rng(1).integers(0, 4, len(probs)) if weighted else None
+    found = calibration_in_the_large(as_predictions(probs, labels, sample_weight=weights))
+    z, w = logit(probs), np.ones(len(probs)) if weights is None else weights
+
+    def nll(a):
+        return float(w @ (np.logaddexp(0, z + a) - labels * (z + a)))
+
+    best = minimize_scalar(nll, bounds=(-5, 5), method="bounded", options={"xatol": 1e-10}).x
+    assert found.intercept == pytest.approx(best, abs=1e-6)
+    assert found.intercept != pytest.approx(cox_line(probs, labels).intercept, abs=0.05)
+    # As much is then predicted as happened.
+    assert w @ expit(z + found.intercept) == pytest.approx(float(w @ labels))
+
+
+def test_the_interval_of_the_intercept_is_walds():
+    probs, labels = shifted()
+    found = calibration_in_the_large(probs, labels)
+    chances = expit(logit(probs) + found.intercept)
+    half = 1.959963984540054 / math.sqrt((chances * (1 - chances)).sum())
+    assert found.interval == pytest.approx((found.intercept - half, found.intercept + half))
+
+
+def test_repeated_rows_in_blocks_are_no_more_than_single_ones():
+    probs, labels = shifted(400)
+    single = calibration_in_the_large(probs, labels)
+    blocks = np.repeat(np.arange(400), 5)
+    five = calibration_in_the_large(np.repeat(probs, 5), np.repeat(labels, 5), blocks=blocks)
+    assert five.intercept == pytest.approx(single.intercept)
+    assert five.interval == pytest.approx(single.interval, abs=0.02)
+    for few in ([1] * 50, [0] * 50):
+        with pytest.raises(ValueError, match=r"^probs: found no best intercept"):
+            calibration_in_the_large(probs[:50], few)
+    alone = np.arange(50) < 5
+    with pytest.raises(ValueError, match="equal without some block"):
+        calibration_in_the_large(probs[:50], alone.astype(int), blocks=np.arange(50) // 5)
+
+
+@pytest.mark.parametrize("kind", ["rows", "weights", "blocks"])
+def test_the_interval_of_the_intercept_misses_as_often_as_it_says(kind):
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(500):
+        z = np.repeat(rng.normal(-1, 1.5, 40), 5)
+        luck = np.repeat(rng.random(40), 5)  # half of the blocks share theirs
+        alone = np.repeat(rng.random(40) < 0.5, 5) | (kind != "blocks")
+        labels = np.where(alone, rng.random(200), luck) < expit(z)
+        weights = np.exp(1.5 * rng.normal(size=200)) if kind == "weights" else None
+        blocks = np.repeat(np.arange(40), 5) if kind == "blocks" else None
+        given = as_predictions(expit(z), labels.astype(int), sample_weight=weights)
+        low, high = calibration_in_the_large(given, blocks=blocks).interval
+        missed += not low <= 0 <= high
+    assert 0.02 < missed / 500 < 0.08

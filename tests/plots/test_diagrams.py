@@ -528,3 +528,14 @@ def test_a_gap_inside_a_bar_has_a_name_of_its_own(probs, name):
     both = plots.reliability_diagrams({"a": np.array(probs), "b": np.array(probs)}, labels)
     (shared,) = both["a"].ax.figure.legends
     assert [text.get_text() for text in shared.get_texts()].count(name) == 1
+
+
+@pytest.mark.parametrize("consistency", [None, 0.95])
+def test_bins_have_the_edges_that_were_asked_for(consistency):
+    probs = np.random.default_rng(0).random(800)
+    labels = (np.random.default_rng(1).random(800) < probs).astype(int)
+    edges = [0, 0.25, 0.9, 1]
+    drawn = plots.reliability_diagram(probs, labels, n_bins=edges, consistency=consistency)
+    assert drawn.bins.edges.tolist() == edges
+    assert drawn.ece == metrics.expected_calibration_error(probs, labels, edges)
+    assert drawn.baseline == metrics.baseline_calibration_error(probs, edges).mean

@@ -21,6 +21,7 @@ BINARY = {
     "equal width": lambda **kw: r.HistogramBinning(n_bins=10, **kw),
     "equal mass": lambda **kw: r.HistogramBinning(n_bins=10, strategy="quantile", **kw),
     "isotonic": lambda **kw: r.IsotonicRegression(**kw),
+    "venn-abers": lambda **kw: r.VennAbers(**kw),
     "platt": lambda **kw: r.PlattScaling(**kw),
     "platt, smooth": lambda **kw: r.PlattScaling(smooth_targets=True, **kw),
     "beta": lambda **kw: r.BetaCalibration(**kw),

@@ -199,9 +199,14 @@ def test_scores_must_be_probabilities(make):
     ],
 )
 def test_bad_arguments_are_refused_by_name(make, name, values):
+    data = binary(200) if make in (HistogramBinning, PlattScaling) else multiclass(200, 4)
     for value in values:
         with pytest.raises(ValueError, match=f"^{name}: expected"):
             make(**{name: value})
+        changed = make()
+        setattr(changed, name, value)
+        with pytest.raises(ValueError, match=f"^{name}: expected"):
+            changed.fit(*data)
 
 
 # ---------------------------------------------------------------- absent classes
