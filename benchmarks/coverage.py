@@ -39,7 +39,7 @@ from scipy.special import expit
 
 from benchmarks.measured import coverage, coverages, facts, store
 from benchmarks.tables import stored
-from calib_utils._arrays import softmax
+from calib_utils._numerics import softmax
 from calib_utils.metrics import (
     calibration_error_interval,
     debiased_calibration_error_interval,

@@ -18,9 +18,9 @@ import numpy as np
 
 from calib_audit.probabilities import row_sums
 from calib_audit.rows import Rows
-from calib_utils._arrays import log_losses
+from calib_utils._numerics import log_losses
 from calib_utils.metrics.bins import sums_per_bin
-from calib_utils.metrics.intervals import squared_sums, tally
+from calib_utils.metrics.noise import squared_sums, tally
 
 __all__ = [
     "BinSums",
@@ -44,7 +44,7 @@ class BinSums(NamedTuple):
     """Sums over the rows in each of M bins.
 
     Attributes:
-        array: float64, (5, M), or (9, M) with weights, as `calib_utils.metrics.intervals.tally` has
+        array: float64, (5, M), or (9, M) with weights, as `calib_utils.metrics.noise.tally` has
             it: of rows that count alike the number of rows, the number of correct ones (or
             positives), and the sums of the confidence c, of (c - correct)^2 and of c (1 - c).
     """

@@ -25,9 +25,8 @@ from calib_audit.stored import bins_of_baseline
 from calib_audit.totals import shared_rows
 from calib_audit.verdict import judge, watch
 from calib_utils import __version__
-from calib_utils._masks import zero_of
-from calib_utils._names import class_names
-from calib_utils._numbers import check_count, check_n_bins
+from calib_utils._numerics import zero_of
+from calib_utils.predictions import check_count, check_n_bins, class_names
 
 __all__ = ["report"]
 

@@ -19,7 +19,7 @@ from calib_audit.bin_sums import (
     worth,
 )
 from calib_audit.totals import Totals
-from calib_utils._arrays import effective_size, in_type
+from calib_utils._numerics import effective_size
 from calib_utils.comparing.pairs import paired_difference
 from calib_utils.metrics import (
     BrierDecomposition,
@@ -30,17 +30,19 @@ from calib_utils.metrics import (
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
-from calib_utils.metrics.blocks import BinNoise, block_noise, effective_blocks
-from calib_utils.metrics.debiased import debiased_square
-from calib_utils.metrics.intervals import (
+from calib_utils.metrics.errors import debiased_square
+from calib_utils.metrics.noise import (
+    BinNoise,
+    block_noise,
+    effective_blocks,
     ends_of_noise,
     error_ends,
     root_ends_of_noise,
     root_square_ends,
     share_ends,
+    z_of_blocks,
 )
-from calib_utils.metrics.without_bins import z_of_blocks
-from calib_utils.predictions import as_predictions
+from calib_utils.predictions import as_predictions, in_type
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 

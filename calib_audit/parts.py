@@ -13,7 +13,7 @@ from scipy.special import betainc, chdtri, stdtr, stdtrit
 
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_utils.comparing.verdicts import holm
-from calib_utils.metrics.intervals import noise_of_means
+from calib_utils.metrics.noise import noise_of_means
 
 __all__ = [
     "BEYOND",

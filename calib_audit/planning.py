@@ -8,7 +8,7 @@ from scipy.special import betaincinv, ndtri
 from calib_audit.bin_sums import BinSums
 from calib_audit.measures import larger_error
 from calib_audit.parts import WITHIN, allowed, outcome_of
-from calib_utils._numbers import check_count
+from calib_utils.predictions import check_count
 
 __all__ = ["rows_for"]
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_audit.column_types import as_array, by_value, is_missing, numbers_of
-from calib_utils._arrays import log_softmax
-from calib_utils._masks import log_of_probs
+from calib_utils._numerics import log_of_probs, log_softmax
 
 __all__ = ["Probabilities", "from_logs", "log_probs_of", "probabilities", "row_sums", "scores_in"]
 

@@ -13,10 +13,10 @@ from calib_audit.measures import auroc_of
 from calib_audit.parts import Part
 from calib_audit.per_group import MapsPerGroup, judge_groups, try_per_group
 from calib_audit.rows import Rows
-from calib_utils._arrays import effective_size, in_type
+from calib_utils._numerics import effective_size
 from calib_utils.comparing.pairs import Difference, paired_difference
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.predictions import Predictions, as_predictions
+from calib_utils.predictions import Predictions, as_predictions, in_type
 from calib_utils.recalibration import (
     BetaCalibration,
     BetaOnConfidence,

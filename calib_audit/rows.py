@@ -25,9 +25,9 @@ from calib_audit.column_types import (
 from calib_audit.columns import Columns
 from calib_audit.probabilities import log_probs_of, probabilities, scores_in
 from calib_audit.source import Source
-from calib_utils._arrays import effective_size
-from calib_utils._masks import MANY, like_probs
+from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import rounded
+from calib_utils.predictions import MANY, like_probs
 
 __all__ = ["LABELS", "Counts", "Rows", "RowsReader"]
 

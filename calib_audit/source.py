@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_audit.formatting import printable
-from calib_utils._arrays import is_tensor, plain_array
-from calib_utils._names import check_rows
+from calib_utils.predictions import check_rows, is_tensor, plain_array
 
 __all__ = [
     "Blocks",

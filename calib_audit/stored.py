@@ -14,7 +14,7 @@ from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_audit.columns import Columns
 from calib_audit.findings import Findings
 from calib_audit.recalibrators import TriedRecalibrators
-from calib_utils.metrics.intervals import squared_sums
+from calib_utils.metrics.noise import squared_sums
 
 __all__ = ["ALL_ROWS", "Stored", "as_json", "bins_of_baseline", "check_predicted", "read_stored"]
 

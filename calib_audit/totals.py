@@ -26,7 +26,7 @@ from calib_audit.exact_sums import (
 )
 from calib_audit.lots import MOST_DRAWN, Lots, drawn
 from calib_audit.rows import Rows
-from calib_utils._masks import log_of_probs
+from calib_utils._numerics import log_of_probs
 from calib_utils.metrics import CoxLine
 from calib_utils.metrics.bins import (
     edges_and_index,
@@ -35,8 +35,7 @@ from calib_utils.metrics.bins import (
     sums_per_bin,
     uniform_index,
 )
-from calib_utils.metrics.blocks import block_index
-from calib_utils.metrics.intervals import squared_sums
+from calib_utils.metrics.noise import block_index, squared_sums
 
 __all__ = ["Totals", "shared_rows"]
 

@@ -29,8 +29,8 @@ from calib_audit.parts import (
     written,
 )
 from calib_audit.recalibrators import TriedRecalibrators
-from calib_utils.metrics.debiased import debiased_square
-from calib_utils.metrics.intervals import noise_of_means, root_square_ends, squared_sums
+from calib_utils.metrics.errors import debiased_square
+from calib_utils.metrics.noise import noise_of_means, root_square_ends, squared_sums
 
 __all__ = ["Verdict", "judge", "rows_needed", "still_wrong", "two_regimes", "watch"]
 

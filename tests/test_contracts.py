@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from calib_utils import recalibration
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import CalibratedClassifier, PlattScaling, base, load
-from calib_utils.recalibration.multiclass import MulticlassRecalibrator
+from calib_utils.recalibration.base import MulticlassRecalibrator
 from tests.contract_cases import (
     INPUTS,
     METHODS,

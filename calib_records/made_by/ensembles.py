@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 from torch import nn
 
-from calib_utils._arrays import log_losses
+from calib_utils._numerics import log_losses
 from calib_utils.experiments.grids import Run
 from calib_utils.experiments.one_run import (
     checkpoint_path,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calib_utils._checks import check_several
 from calib_utils.comparing.comparison import RunDifference, check_repeats, joined
 from calib_utils.metrics.bins import uniform_index
-from calib_utils.metrics.resampling import resampled_gaps
+from calib_utils.metrics.noise import resampled_gaps
+from calib_utils.predictions import check_several
 from calib_utils.records import Forecast
 
 __all__ = ["compare_forecasts"]

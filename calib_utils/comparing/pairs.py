@@ -12,13 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to import
 
-from calib_utils._arrays import effective_size, to_numpy
-from calib_utils._checks import check_sample_weight, check_zeros_and_ones
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_count, check_n_bins, check_share
+from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import binned
-from calib_utils.metrics.blocks import block_index, effective_blocks
-from calib_utils.predictions import Predictions, taken, unweighted
+from calib_utils.metrics.noise import block_index, effective_blocks
+from calib_utils.predictions import (
+    Predictions,
+    check_count,
+    check_n_bins,
+    check_rows,
+    check_sample_weight,
+    check_share,
+    check_zeros_and_ones,
+    taken,
+    to_numpy,
+    unweighted,
+)
 
 _LEAST_FREEDOM = 1e-9  # of weights, of which one may count for nearly all
 

@@ -7,11 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from calib_utils._arrays import like, to_numpy
-from calib_utils._checks import check_labels
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_flag, check_seed, check_share
-from calib_utils.predictions import Predictions, probs_of, taken, unweighted
+from calib_utils.predictions import (
+    Predictions,
+    check_flag,
+    check_labels,
+    check_rows,
+    check_seed,
+    check_share,
+    like,
+    probs_of,
+    taken,
+    to_numpy,
+    unweighted,
+)
 
 __all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
 
@@ -193,10 +201,8 @@ def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
         level: how often the interval is to contain the true share, above 0 and below 1.
 
     Raises:
-        ValueError: for bad input.
-
-    Warns:
-        UserWarning: if the index of ``labels`` has the rows of ``sets`` in a different order.
+        ValueError: for bad input, or if the index of ``labels`` has the rows of ``sets`` in a
+            different order.
 
     Source: Clopper and Pearson 1934, "The use of confidence or fiducial limits illustrated in the
     case of the binomial".

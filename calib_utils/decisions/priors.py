@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import like, to_numpy
-from calib_utils._checks import tolerance
-from calib_utils._names import check_order
-from calib_utils._numbers import check_number
-from calib_utils.predictions import probs_of, taken, unweighted
+from calib_utils.predictions import (
+    check_number,
+    check_order,
+    like,
+    probs_of,
+    taken,
+    to_numpy,
+    tolerance,
+    unweighted,
+)
 
 __all__ = ["adjust_priors", "estimate_priors"]
 

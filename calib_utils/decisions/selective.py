@@ -7,11 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta
 
-from calib_utils._checks import check_confidences, check_correct
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_share
-from calib_utils.metrics.confidences import confidence_and_correct
-from calib_utils.predictions import Predictions, probs_of, taken, unweighted
+from calib_utils.metrics.bins import confidence_and_correct
+from calib_utils.predictions import (
+    Predictions,
+    check_confidences,
+    check_correct,
+    check_rows,
+    check_share,
+    probs_of,
+    taken,
+    unweighted,
+)
 
 __all__ = ["RiskCoverage", "risk_coverage", "selection_threshold"]
 

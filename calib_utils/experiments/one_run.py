@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from calib_utils._arrays import log_losses
+from calib_utils._numerics import log_losses
 from calib_utils.experiments.grids import Run
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
 from calib_utils.metrics.bins import sums, uniform_index

@@ -37,30 +37,30 @@ twenty seconds on one core, and a few megabytes.
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from calib_utils.metrics.bins import ReliabilityBins, reliability_bins
-from calib_utils.metrics.calibration import (
+from calib_utils.metrics.bins import ReliabilityBins, reliability_bins, top_label
+from calib_utils.metrics.errors import (
     adaptive_calibration_error,
     classwise_calibration_error,
+    debiased_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
 )
-from calib_utils.metrics.confidences import top_label
-from calib_utils.metrics.consistency import (
+from calib_utils.metrics.noise import (
     CalibrationBaseline,
     CalibrationTest,
     baseline_calibration_error,
-    calibration_test,
-)
-from calib_utils.metrics.debiased import debiased_calibration_error
-from calib_utils.metrics.decomposition import BrierDecomposition, brier_decomposition
-from calib_utils.metrics.intervals import (
     calibration_error_interval,
+    calibration_test,
     debiased_calibration_error_interval,
 )
-from calib_utils.metrics.net_benefit import DecisionCurve, decision_curve
-from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
-from calib_utils.metrics.smooth import (
-    smooth_calibration_error,
+from calib_utils.metrics.scores import (
+    BrierDecomposition,
+    DecisionCurve,
+    accuracy,
+    brier_decomposition,
+    brier_score,
+    decision_curve,
+    negative_log_likelihood,
 )
 from calib_utils.metrics.without_bins import (
     CalibrationInTheLarge,
@@ -69,6 +69,7 @@ from calib_utils.metrics.without_bins import (
     calibration_in_the_large,
     confidence_auroc,
     cox_line,
+    smooth_calibration_error,
     spiegelhalter_test,
 )
 

@@ -1,6 +1,7 @@
 """Bins of confidence, and the predictions in each of them.
 
-Bins are right-closed, ((m-1)/M, m/M]: a confidence on an edge belongs to the bin below it.
+A prediction has a confidence, is correct or not, and may have a weight. Bins are right-closed,
+((m-1)/M, m/M]: a confidence on an edge belongs to the bin below it.
 """
 
 from __future__ import annotations
@@ -10,16 +11,120 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, effective_size, like, to_numpy
-from calib_utils._checks import check_confidences, check_correct
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
-from calib_utils.predictions import Predictions, taken
+from calib_utils._numerics import effective_size, widen
+from calib_utils.predictions import (
+    Predictions,
+    blocks_of,
+    check_confidences,
+    check_correct,
+    check_n_bins,
+    check_rows,
+    dtype_name,
+    like,
+    taken,
+    to_numpy,
+)
 
-__all__ = ["ReliabilityBins", "reliability_bins"]
+__all__ = ["ReliabilityBins", "reliability_bins", "top_label"]
 
 _ROUNDING = 1e-9  # of a bin: a position so close to an edge is on it
+
+
+def top_label(
+    probs: Any,
+    labels: Any = None,
+) -> tuple[Any, Any]:
+    """The confidence of each prediction, and whether it is correct.
+
+    Args:
+        probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+
+    Returns:
+        Two arrays of shape (N,), of the same kind as ``probs``.
+        For (N, K): the probability of the predicted class, the first of tied maxima, in the
+        type of ``probs``; and whether that is the label, as booleans. For (N,): the
+        probabilities themselves; and whether the label is 1.
+
+    Raises:
+        ValueError: for bad input.
+
+    Example:
+        >>> confidences, correct = top_label([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0])
+        >>> confidences.tolist(), correct.tolist()
+        ([0.9, 0.6], [True, False])
+    """
+    predictions = taken(probs, labels)
+    confidences, correct = confidence_and_correct(predictions)
+    return like(confidences, predictions.scores, cast=True), like(correct, predictions.scores)
+
+
+def confidence_and_correct(
+    predictions: Predictions, name: str = "probs"
+) -> tuple[np.ndarray, np.ndarray]:
+    """`top_label` as NumPy arrays, with the confidence in float32 or float64.
+
+    Without labels nothing is correct.
+    """
+    n, labels = len(predictions), predictions.labels
+    labels = np.zeros(n, np.int64) if labels is None else labels
+    confidences = np.empty(n, widen(predictions.array[:0]).dtype)
+    correct = np.empty(n, bool)
+    # The scores are read once, so that checks and computations find each block in the cache.
+    for rows, block in blocks_of(predictions, name):
+        if block.ndim == 1:
+            confidences[rows], correct[rows] = block, labels[rows] == 1
+        else:
+            confidences[rows], correct[rows] = _top_of_block(block, labels[rows])
+    return confidences, correct
+
+
+def weighted_predictions(
+    predictions: Predictions,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """`confidence_and_correct`, and the weights, of the samples whose weight is not 0."""
+    return drop_weightless(*confidence_and_correct(predictions), predictions.sample_weight)
+
+
+def float_pairs(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences in float64 up to 1, whether they are correct, and weights above 0."""
+    confidences, correct, weights = weighted_predictions(predictions)
+    weights = np.ones(len(correct)) if weights is None else weights
+    return as_chances(confidences), correct, weights
+
+
+def as_chances(confidences: np.ndarray) -> np.ndarray:
+    """The confidences in float64; those of rounded rows may exceed 1, which they are set to."""
+    return np.minimum(confidences.astype(np.float64), 1)
+
+
+def drop_weightless(
+    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The samples whose weight is not 0, and their weights; None where none are given."""
+    if weights is None:
+        return confidences, correct, None
+    kept = weights > 0
+    return confidences[kept], correct[kept], weights[kept]
+
+
+def unequal(weights: np.ndarray | None) -> np.ndarray | None:
+    """Weights above 0 as parts of the largest; None if all samples count alike."""
+    if weights is None or np.ptp(weights) == 0:
+        return None
+    return weights / weights.max()
+
+
+def _top_of_block(block: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest value of each row, and whether its first place is the label's column."""
+    starts = np.arange(0, block.size, block.shape[1])
+    top = np.maximum.reduceat(block.ravel(), starts)  # faster than max(axis=1) and argmax
+    correct = block.ravel().take(starts + labels) == top
+    # If the label's probability is the largest, an earlier one may still equal it, unless it is
+    # clearly above one half.
+    tied = np.flatnonzero(correct & (top < 0.51))
+    correct[tied] = block[tied].argmax(axis=1) == labels[tied]
+    return top, correct
 
 
 class ReliabilityBins(NamedTuple):
@@ -317,3 +422,63 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
         bits = bits + 0x7FFF + (bits >> 16 & 1)  # to nearest, ties to even
         return (bits & 0xFFFF0000).view(np.float32)
     return values.astype(dtype if dtype in ("float16", "float32") else np.float64)
+
+
+class Steps(NamedTuple):
+    """An increasing step function.
+
+    Attributes:
+        first, last: (S,), the lowest and the highest value on each step.
+        masses: (S,), float64, the number of samples on it, or their summed weight.
+        positives: (S,), float64, the part of that with the outcome.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    masses: np.ndarray
+    positives: np.ndarray
+
+
+def isotonic_steps(values: np.ndarray, hits: np.ndarray, weights: np.ndarray | None) -> Steps:
+    """The steps of the isotonic regression of the outcomes on the values, by least squares.
+
+    Neighbours that do not rise share a step in any case, so they are pooled first, which leaves few
+    for the regression.
+
+    Args:
+        values: (N,), of which only the order and the ties matter.
+        hits: (N,), booleans.
+        weights: (N,), above 0; None for 1.
+    """
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(values)
+    values, hits = values[order], hits[order]
+    weights = None if weights is None else weights[order]
+    del order
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    masses, positives = _masses_from(hits, weights, starts)
+    positives /= masses
+    del masses
+    starts = starts[np.append(True, positives[1:] > positives[:-1])]
+    masses, positives = _masses_from(hits, weights, starts)
+    fitted = isotonic_regression(positives / masses, weights=masses).x
+    kept = np.flatnonzero(np.append(True, fitted[1:] > fitted[:-1]))
+    starts = starts[kept]
+    return Steps(
+        values[starts],
+        values[np.append(starts[1:], len(values)) - 1],
+        np.add.reduceat(masses, kept),
+        np.add.reduceat(positives, kept),
+    )
+
+
+def _masses_from(
+    hits: np.ndarray, weights: np.ndarray | None, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of the samples from each start to the next, and of those that have it."""
+    if weights is None:
+        masses = np.append(starts[1:], float(len(hits)))
+        masses -= starts
+        return masses, np.add.reduceat(hits, starts, dtype=np.float64)
+    return np.add.reduceat(weights, starts), np.add.reduceat(weights * hits, starts)

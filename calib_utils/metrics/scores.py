@@ -1,20 +1,42 @@
-"""Scores of probabilities against labels, and accuracy."""
+"""Scores of probabilities against labels, their parts, the accuracy, and the decision curve."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import log_losses, row_blocks
-from calib_utils._checks import check_inputs
-from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs, smallest
-from calib_utils._numbers import check_number
-from calib_utils.metrics.confidences import confidence_and_correct
-from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
+from calib_utils._numerics import HUGE, log_losses, log_of_probs, row_blocks, smallest
+from calib_utils.metrics.bins import (
+    confidence_and_correct,
+    float_pairs,
+    isotonic_steps,
+    rounded,
+    weighted_predictions,
+)
+from calib_utils.predictions import (
+    Predictions,
+    blocks_of,
+    check_inputs,
+    check_maskable_logits,
+    check_number,
+    dtype_name,
+    look_like_probs,
+    probs_of,
+    taken,
+    to_numpy,
+)
 
-__all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
+__all__ = [
+    "BrierDecomposition",
+    "DecisionCurve",
+    "accuracy",
+    "brier_decomposition",
+    "brier_score",
+    "decision_curve",
+    "negative_log_likelihood",
+]
 
 
 def brier_score(probs: Any, labels: Any = None) -> float:
@@ -171,3 +193,158 @@ def _checked_logits(predictions: Predictions, name: str) -> np.ndarray:
 def _weights(predictions: Predictions) -> np.ndarray:
     weights = predictions.sample_weight
     return np.ones(len(predictions)) if weights is None else np.asarray(weights)
+
+
+class BrierDecomposition(NamedTuple):
+    """The Brier score as ``miscalibration - resolution + uncertainty``.
+
+    Attributes:
+        miscalibration: 0 to 1; the decrease of the score if the forecasts are recalibrated.
+        resolution: 0 to ``uncertainty``; the mean squared distance of the recalibrated forecasts
+            from their mean. It is also called discrimination.
+        uncertainty: 0 to 1/4; the score of a forecast that always gives the base rate.
+
+    Example:
+        >>> parts = BrierDecomposition(0.0625, 0.125, 0.25)
+        >>> parts.miscalibration - parts.resolution + parts.uncertainty
+        0.1875
+    """
+
+    miscalibration: float
+    resolution: float
+    uncertainty: float
+
+
+def brier_decomposition(
+    probs: Any,
+    labels: Any = None,
+) -> BrierDecomposition:
+    """The Brier score in three parts: how miscalibrated, how informative, and how hard the task is.
+
+    The score is the mean of :math:`(c - y)^2`, confidence minus correctness. The recalibrated
+    forecasts are the increasing function of the confidence with the lowest score on these same
+    samples, the isotonic regression. No bins need to be chosen, therefore, and each part is at
+    least 0; but even calibrated forecasts get a little miscalibration in a finite sample.
+
+    A strictly increasing function of the confidences changes only the miscalibration. For (N, K),
+    temperature scaling is not such a function, because it may change the order of two predictions.
+
+    Args:
+        probs: (N, K), of which only the confidence in the predicted class is scored, unlike in
+            `brier_score`; or (N,), the probability of the positive class, whose score is then half
+            of `brier_score`.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+
+    Returns:
+        The three parts.
+
+    Raises:
+        ValueError: for bad input.
+
+    Example:
+        Two forecasts of 0.9 and two of 0.3, each group half correct: the forecasts are not
+        informative, and after recalibration they are all one half.
+
+        >>> parts = brier_decomposition([0.9, 0.9, 0.3, 0.3], [1, 0, 1, 0])
+        >>> [round(part, 3) for part in parts]
+        [0.1, 0.0, 0.25]
+
+    Source: Murphy 1973, "A new vector partition of the probability score"; the recalibration
+    from Dimitriadis, Gneiting, Jordan 2021, "Stable reliability diagrams for probabilistic
+    classifiers" (CORP).
+    """
+    confidences, correct, weights = weighted_predictions(taken(probs, labels))
+    steps = isotonic_steps(confidences, correct, weights)
+    total = float(steps.masses.sum())
+    best = _spread(steps.positives, steps.masses)
+    flat = _spread(steps.positives.sum(), total)
+    distance = np.subtract(confidences, correct, dtype=np.float64)
+    distance *= distance
+    distance *= 1 if weights is None else weights
+    score = float(distance.sum())
+    # Only rounding can make a difference negative.
+    return BrierDecomposition(
+        max(score - best, 0.0) / total, max(flat - best, 0.0) / total, flat / total
+    )
+
+
+def _spread(positives: np.ndarray, masses: np.ndarray | float) -> float:
+    """The sum of squared distances of outcomes from their mean, that of each step."""
+    return float((positives * (1 - positives / masses)).sum())
+
+
+class DecisionCurve(NamedTuple):
+    """What `decision_curve` found.
+
+    Attributes:
+        thresholds: (M,), the lowest probabilities that are acted on, above 0 and below 1.
+        net_benefit: (M,), of acting on the model; at most the share of positives.
+        treat_all: (M,), of acting on all samples. Acting on none has a net benefit of 0.
+
+    Example:
+        >>> curve = decision_curve([0.1, 0.3, 0.6, 0.9], [0, 1, 0, 1], thresholds=[0.25, 0.75])
+        >>> curve.net_benefit.round(4).tolist(), curve.treat_all.round(4).tolist()
+        ([0.4167, 0.25], [0.3333, -1.0])
+    """
+
+    thresholds: np.ndarray
+    net_benefit: np.ndarray
+    treat_all: np.ndarray
+
+
+def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> DecisionCurve:
+    r"""The net benefit of acting on every sample whose probability is at least a threshold t.
+
+    The threshold determines how the two outcomes of acting compare: acting on a negative costs
+    t / (1 - t) times what acting on a positive gains. In units of true positives, acting on the
+    model is worth
+
+    .. math::
+
+        \text{net benefit}(t)
+        = \frac{\text{true positives}}{n}
+        - \frac{\text{false positives}}{n} \cdot \frac{t}{1 - t}
+
+    A model is useful at t if its net benefit is higher than that of acting on no sample, which is
+    0, and that of acting on all samples. On average, calibrated probabilities never do worse than
+    either, whereas miscalibrated ones can. Net benefit depends on how frequent the positives are,
+    so the samples should come from where the model will be used.
+
+    Args:
+        probs: (N,), of the positive class, as in the source; or (N, K), of which the confidence in
+            the predicted class counts: acting then means relying on the prediction, which gains
+            where it is correct and costs where it is wrong.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        thresholds: (M,), above 0 and below 1; 0.01, 0.02, ..., 0.99 by default.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Vickers and Elkin 2006, "Decision curve analysis: a novel method for evaluating
+    prediction models".
+
+    Example:
+        >>> curve = decision_curve([0.8] * 10, [1] * 6 + [0] * 4, thresholds=[0.5, 0.75])
+        >>> curve.net_benefit.round(4).tolist()  # six positives minus four negatives at 1 or 3
+        [0.2, -0.6]
+    """
+    places = np.arange(1, 100) / 100 if thresholds is None else to_numpy(thresholds, "thresholds")
+    places = places.astype(np.float64)
+    bad = ~((places > 0) & (places < 1))
+    if places.ndim != 1 or not places.size or bad.any():
+        found = places[bad][0] if bad.any() else f"shape {places.shape}"
+        raise ValueError(f"thresholds: expected (M,) above 0 and below 1, found {found}; try [0.2]")
+    predictions = taken(probs, labels)
+    confidences, correct, weights = float_pairs(predictions)
+    order = np.argsort(confidences)
+    # The first sample to act on. 0.7 in float32 is slightly below 0.7, and counts as 0.7.
+    first = np.searchsorted(confidences[order], rounded(places, dtype_name(predictions.scores)))
+    odds = places / (1 - places)
+    total = weights.sum()
+
+    def above(masses: np.ndarray) -> np.ndarray:
+        return np.append(np.cumsum(masses[order][::-1])[::-1], 0.0)[first] / total
+
+    benefit = above(weights * correct) - odds * above(weights * ~correct)
+    share = weights @ correct / total
+    return DecisionCurve(places, benefit, share - odds * (1 - share))

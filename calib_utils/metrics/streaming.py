@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
 import numpy as np
 
-from calib_utils._arrays import dtype_name, to_numpy
-from calib_utils._numbers import check_count, check_n_bins
-from calib_utils.metrics.batches import Stream
+from calib_utils._numerics import HUGE, softmax
 from calib_utils.metrics.bins import (
     ReliabilityBins,
+    confidence_and_correct,
     expected_gap,
     maximum_gap,
     means,
@@ -17,13 +22,200 @@ from calib_utils.metrics.bins import (
     uniform_edges,
     uniform_index,
 )
-from calib_utils.metrics.calibration import class_sums, classwise_gap, with_classes
-from calib_utils.metrics.confidences import confidence_and_correct
-from calib_utils.predictions import Predictions
+from calib_utils.metrics.errors import class_sums, classwise_gap, with_classes
+from calib_utils.predictions import (
+    Predictions,
+    check_count,
+    check_frames,
+    check_inputs,
+    check_labels,
+    check_maskable_logits,
+    check_n_bins,
+    check_whole,
+    dtype_name,
+    is_tensor,
+    like,
+    look_like_probs,
+    taken,
+    to_numpy,
+)
 
 __all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 
+# Of all metrics, because one of its own could be neither copied nor sent.
+_ADDING = threading.Lock()
 _NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}
+
+
+class Stream:
+    """The common part of the metrics of batches: sums over bins, to which each batch adds.
+
+    Threads may update the same metric.
+    """
+
+    sums: Any
+    columns: Any
+
+    def __init__(self, shape: tuple[int, ...], inputs: str, ignore_index: int | None):
+        check_inputs(inputs)
+        if ignore_index is not None:
+            check_whole(ignore_index, "ignore_index")
+        self.inputs = inputs
+        self.ignore_index = ignore_index
+        self._begin(shape)
+
+    def _begin(self, shape: tuple[int, ...]) -> None:
+        self.sums = np.zeros(shape)
+        self.columns = np.zeros((), np.int64)
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins."""
+        return int(self.sums.shape[-1])
+
+    def update(self, probs: Any, labels: Any = None) -> None:
+        """Add a batch, which may be empty. A batch that raises an error changes nothing.
+
+        Args:
+            probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
+                (batch, token, K), where each token is a sample, or (N, K, ...), as in segmentation,
+                where each pixel is. Logits of the same shapes if ``inputs`` is "logits".
+            labels: (N,), integers; or the shape of ``probs`` without the axis of the classes;
+                omitted if ``probs`` are ``Predictions``, whose weights are relative to those of
+                all batches, 1 by default. A sample of weight 0 adds nothing, so all of them may
+                be 0.
+
+        Raises:
+            ValueError: for bad input.
+
+        Warns:
+            UserWarning: if the logits look like probabilities.
+        """
+        name = "probs" if self.inputs == "probs" else "probs (inputs='logits')"
+        if not isinstance(probs, Predictions):
+            check_frames(probs, labels)
+            probs, labels = _in_rows(_with_rows(probs, name), labels, name)
+            if self.ignore_index is not None:
+                probs, labels = self._without_ignored(probs, labels)
+            if len(probs.shape) and probs.shape[0] == 0:
+                check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
+                return
+        given = taken(probs, labels, inputs=self.inputs, name=name, padding=True)
+        if self.ignore_index is not None:
+            kept = given.labels != self.ignore_index
+            weights = 1.0 if given.sample_weight is None else given.sample_weight
+            given = given if kept.all() else replace(given, sample_weight=kept * weights)
+        columns = given.array[:1].size
+        self._check_columns(columns, "probs")
+        self._add(self._sums_of(_of_logits(given, name)), columns, "probs")
+
+    def _sums_of(self, predictions: Predictions) -> np.ndarray:
+        raise NotImplementedError
+
+    def merge(self, other: Self) -> None:
+        """Add all that ``other`` has seen.
+
+        Raises:
+            ValueError: if ``other`` is a different metric, has a different number of bins, or saw
+                predictions with a different number of columns.
+        """
+        if not isinstance(other, Stream) or other.sums.ndim != self.sums.ndim:
+            raise ValueError(f"other: expected a {type(self).__name__}, found {other!r}")
+        if other.sums.shape != self.sums.shape:
+            mine, theirs = (" x ".join(map(str, one.sums.shape[1:])) for one in (self, other))
+            raise ValueError(
+                f"other: expected {mine} bins, found {theirs}; give all processes the same n_bins, "
+                "and n_classes where there are any"
+            )
+        columns = int(other.columns)
+        if columns:
+            self._add(to_numpy(other.sums, "other"), columns, "other")
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._begin(self.sums.shape)
+
+    def compute(self) -> Any:
+        """The error so far, 0 to 1.
+
+        Raises:
+            ValueError: if there are no predictions yet.
+        """
+        if not self.sums[0].any():
+            raise ValueError("probs: expected predictions, found none; call update first")
+        return self._error()
+
+    def _error(self) -> float:
+        raise NotImplementedError
+
+    def _check_columns(self, columns: int, name: str) -> None:
+        if self.columns not in (0, columns):
+            shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
+            raise ValueError(
+                f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
+                "these are different questions, so use a separate metric for each"
+            )
+
+    def _add(self, bin_sums: np.ndarray, columns: int, name: str) -> None:
+        with _ADDING:
+            self._check_columns(columns, name)
+            self.sums = self.sums + like(bin_sums, self.sums)
+            self.columns = like(np.array(columns), self.columns)
+
+    def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
+        array = to_numpy(labels, "labels")
+        if array.ndim != 1 or array.shape != probs.shape[:1]:
+            raise ValueError(
+                f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
+                f"{array.shape}; give one label for each sample"
+            )
+        rows = np.flatnonzero(array != self.ignore_index)
+        return _rows(probs, rows), _rows(labels, rows)
+
+
+def _with_rows(probs: Any, name: str) -> Any:
+    """Scores that can be indexed by rows: a plain tensor on its device, or an array."""
+    plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
+    return probs if plain else to_numpy(probs, name)
+
+
+def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
+    """A row and a label for each position of (..., K) and (...), or of (N, K, ...) and (N, ...)."""
+    shape = tuple(probs.shape)
+    if len(shape) < 3:
+        return probs, labels
+    of_places = to_numpy(labels, "labels")
+    last, second = (of_places.shape == x for x in (shape[:-1], (shape[0], *shape[2:])))
+    if last == second:
+        how = "fit (..., K) and (N, K, ...) alike" if last else "fit neither"
+        raise ValueError(
+            f"{name}: expected (batch, token, class) with labels (batch, token), or (N, K, ...) "
+            f"with labels (N, ...), found {shape} with labels {of_places.shape}, which {how}; give "
+            "a row for each label, (N, K), and labels.flatten(), or of an ensemble (member, N, K) "
+            "the mean of the members' probabilities"
+        )
+    if last:
+        return probs.reshape(-1, shape[-1]), of_places.ravel()
+    by_place = probs.reshape(*shape[:2], math.prod(shape[2:])).swapaxes(1, 2)
+    return by_place.reshape(of_places.size, shape[1]), of_places.ravel()
+
+
+def _rows(x: Any, rows: np.ndarray) -> Any:
+    """These rows, on their own device."""
+    return x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows]
+
+
+def _of_logits(given: Predictions, name: str) -> Predictions:
+    """Predictions of probabilities, in float64 if they came as logits."""
+    if given.inputs == "probs":
+        return given
+    from scipy.special import expit
+
+    logits = check_maskable_logits(given.array, HUGE, name)
+    for doubt in look_like_probs(logits):
+        warnings.warn(doubt, stacklevel=3)
+    probs = softmax(logits) if logits.ndim == 2 else expit(logits.astype(np.float64))
+    return replace(given, scores=probs, array=probs, inputs="probs", _checked=True)
 
 
 class CalibrationError(Stream):

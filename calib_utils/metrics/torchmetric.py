@@ -8,7 +8,7 @@ import torch
 from torchmetrics import Metric
 
 from calib_utils.metrics import streaming
-from calib_utils.metrics.batches import Stream
+from calib_utils.metrics.streaming import Stream
 
 __all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 

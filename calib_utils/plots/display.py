@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from calib_utils._checks import check_probs
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
-from calib_utils.predictions import Predictions, as_predictions
+from calib_utils.predictions import Predictions, as_predictions, check_probs
 
 __all__ = ["ReliabilityDisplay"]
 

@@ -9,10 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from calib_utils._checks import check_several
-from calib_utils._numbers import check_number
 from calib_utils.plots._axes import check_axes
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.predictions import check_number, check_several
 
 __all__ = ["history_panels"]
 

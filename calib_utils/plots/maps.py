@@ -10,12 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.special import expit
 
-from calib_utils._checks import check_logits
-from calib_utils._masks import look_like_probs
 from calib_utils.metrics import ReliabilityBins, reliability_bins
 from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.predictions import probs_of, taken
+from calib_utils.predictions import check_logits, look_like_probs, probs_of, taken
 from calib_utils.recalibration import Recalibrator
 
 __all__ = ["CalibrationMap", "calibration_map"]

@@ -9,8 +9,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from calib_utils._numbers import check_count
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
+from calib_utils.predictions import check_count
 
 __all__ = ["reliability_diagrams"]
 

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from calib_utils._checks import check_several
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.predictions import check_several
 from calib_utils.records.names import metric_name
 
 __all__ = ["verdict_plot"]

@@ -28,21 +28,21 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.affine import (
+    BetaCalibration,
+    DirichletCalibration,
+    MatrixScaling,
+    PlattScaling,
+    StructuredMatrixScaling,
+    VectorScaling,
+)
+from calib_utils.recalibration.base import Recalibrator, load
 from calib_utils.recalibration.bbq import BayesianBinningIntoQuantiles
 from calib_utils.recalibration.binary import HistogramBinning, IsotonicRegression
 from calib_utils.recalibration.confidence import BetaOnConfidence
-from calib_utils.recalibration.loading import load
-from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
 from calib_utils.recalibration.per_group import PlattPerGroup
-from calib_utils.recalibration.scaling import (
-    DirichletCalibration,
-    MatrixScaling,
-    StructuredMatrixScaling,
-)
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
-from calib_utils.recalibration.vector import VectorScaling
 from calib_utils.recalibration.venn_abers import VennAbers
 
 if TYPE_CHECKING:

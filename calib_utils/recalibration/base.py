@@ -1,36 +1,103 @@
-"""The base of all recalibrators: checks of the input, fit and predict."""
+"""The base of all recalibrators: checks of the input, fit and predict, files, and scikit-learn."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import dataclasses
 import datetime
+import functools
+import inspect
+import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from calib_utils import __version__
-from calib_utils._arrays import dtype_name, like, row_blocks, widen
-from calib_utils._checks import check_inputs
-from calib_utils._masks import check_label_masks, look_like_probs, zero_of
-from calib_utils._numbers import check_number
+from calib_utils._numerics import FAR, log_of_probs, row_blocks, widen, zero_of
 from calib_utils.metrics.bins import rounded
-from calib_utils.predictions import Predictions, probs_of, taken
-from calib_utils.recalibration._classes import (
-    absent_classes,
-    keep_class,
-    n_classes_of,
-    shape_name,
+from calib_utils.predictions import (
+    Predictions,
+    check_inputs,
+    check_label_masks,
+    check_maskable_logits,
+    check_number,
+    dtype_name,
+    like,
+    look_like_probs,
+    probs_of,
+    taken,
 )
-from calib_utils.recalibration.estimator import Estimator, learn, not_fitted
-from calib_utils.recalibration.saving import save
+from calib_utils.records.npz import check_unpacked, explain_damage, write_npz
 
-__all__ = ["CLASSES", "Recalibrator", "empty_result"]
+__all__ = ["CLASSES", "Recalibrator", "load"]
 
 CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
+
+
+class Estimator:
+    """Arguments of the constructor are attributes of the same name, and can be read and set."""
+
+    # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
+    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
+    _estimator_type = "classifier"  # for scikit-learn before 1.6, which has no tags
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor, by name.
+
+        Args:
+            deep: whether those of an argument that is a recalibrator follow, as "base__n_bins".
+        """
+        result = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        for name, value in list(result.items()):
+            if deep and hasattr(value, "get_params"):
+                result |= {f"{name}__{inner}": x for inner, x in value.get_params().items()}
+        return result
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments of the constructor, by the names from `get_params`; returns itself.
+
+        Raises:
+            ValueError: for an unknown name, or an invalid value.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"{name}: expected one of {sorted(known)}, for {self!r}")
+            first, _, rest = name.partition("__")
+            if rest:
+                getattr(self, first).set_params(**{rest: value})
+            else:
+                setattr(self, name, value)
+        self._check_arguments()
+        return self
+
+    def _check_arguments(self) -> None:
+        """Raise a ValueError for an argument of the constructor that makes no sense."""
+
+    def __repr__(self) -> str:
+        texts = []
+        for name, argument in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            value = value.item() if isinstance(value, np.generic) else value
+            if value is not argument.default and value != argument.default:
+                texts.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(texts)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        columns = "(N, K)" in self._shapes
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(two_d_array=columns, one_d_array=not columns),
+        )
 
 
 class Recalibrator(Estimator, ABC):
@@ -154,7 +221,7 @@ class Recalibrator(Estimator, ABC):
 
         Raises:
             ValueError: for bad input, or a different number of classes or kind of shape than in
-                `fit`; or if the parameters were changed to values that no fit gives.
+                `fit`.
             RuntimeError: if it is not fitted, or was changed since.
 
         Warns:
@@ -243,11 +310,11 @@ class Recalibrator(Estimator, ABC):
 
         Raises:
             RuntimeError: if it is not fitted.
-            ValueError: if the parameters were changed to values that no fit gives.
         """
         self._require_fitted()
-        self._check_fit()
-        save(self, path)
+        arrays: dict[str, np.ndarray] = {}
+        facts = _encode(self, arrays)
+        write_npz(Path(path), arrays, facts)
 
     @abstractmethod
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
@@ -266,7 +333,7 @@ class Recalibrator(Estimator, ABC):
         return np.log(self._predict(logits))
 
     def _check_fit(self) -> None:
-        """Raise a ValueError if the parameters are not values that a fit gives."""
+        """Raise a ValueError if what a file says of a fit has a wrong type or shape."""
         if "shape_" in vars(self) or "n_classes_" in vars(self):
             check_number(self.n_classes_, "n_classes_", 2)
             check_number(self.n_samples_, "n_samples_", 1)
@@ -277,7 +344,7 @@ class Recalibrator(Estimator, ABC):
 
     @abstractmethod
     def _check_learned(self) -> None:
-        """Raise a ValueError if a file's parameters are not values that the method can learn."""
+        """Raise a ValueError unless a file's parameters are finite and of the right shape."""
 
     @abstractmethod
     def _n_parameters(self) -> int:
@@ -288,10 +355,6 @@ class Recalibrator(Estimator, ABC):
 
     def _doubts(self, array: np.ndarray) -> list[str]:
         return look_like_probs(array) if self.inputs == "logits" else []
-
-    def _probed(self, logits: np.ndarray) -> np.ndarray:
-        """Predictions for a few inputs, which a file holds so that changes to it are found."""
-        return np.asarray(self.predict_proba(logits))
 
     def _zeros_matter(self) -> bool:
         """Whether the fit depends on the value that replaces a probability of exactly 0."""
@@ -345,7 +408,6 @@ class Recalibrator(Estimator, ABC):
             )
         array = self._checked(given)
         self._check_shape(array.shape)
-        self._check_fit()
         return array, given.scores
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
@@ -383,9 +445,219 @@ class Recalibrator(Estimator, ABC):
         return "n_classes_" in vars(self)
 
 
+class MulticlassRecalibrator(Recalibrator):
+    """A recalibrator of K logits or probabilities for each sample, of shape (N, K)."""
+
+    _far: ClassVar[float] = FAR
+
+    def _check_values(self, predictions: Predictions) -> np.ndarray:
+        if self.inputs == "logits":
+            return check_maskable_logits(predictions.array, self._far)
+        return log_of_probs(probs_of(predictions, self._name), self.zero_)
+
+
 def empty_result(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
     """An empty array for the result, and the type that it is rounded to."""
     dtype = dtype_name(logits)
     if dtype not in ("float16", "bfloat16"):
         dtype = widen(array[:0]).dtype.name
     return np.empty(array.shape, "float32" if dtype == "bfloat16" else dtype), dtype
+
+
+def load(path: Path | str) -> Recalibrator:
+    """Read a recalibrator that `Recalibrator.save` wrote.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        An object of the class that was saved, which predicts the same bits.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if the file is damaged, was not written by `Recalibrator.save`, is of a version
+            that this one cannot read, or contains parameters of a wrong type or shape, or that are
+            not finite. Sizes are checked before
+            anything is unpacked, because a few megabytes may contain gigabytes of zeros.
+
+    Example:
+        >>> import tempfile
+        >>> from calib_utils.recalibration import TemperatureScaling
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     TemperatureScaling(1.5).save(f"{folder}/scaling.npz")
+        ...     load(f"{folder}/scaling.npz")
+        TemperatureScaling(temperature=1.5)
+    """
+    path = Path(path)
+    path.stat()  # a missing file is not a damaged one
+    advice = (
+        "fit and save it again, or load it with the version of calib_utils that saved it, because "
+        f"this is {__version__}"
+    )
+    what = f"path: {path} contains no recalibrator, or"
+    with explain_damage(what, advice):
+        check_unpacked(path, "recalibrator")  # a fit on ImageNet has far fewer bytes
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files if name != "facts"}
+            facts = json.loads(str(file["facts"]))
+    with _explain_version(path, facts), explain_damage(what, advice):
+        result = _decode(facts, arrays)
+        if not isinstance(result, Recalibrator):
+            raise TypeError("its facts do not name a recalibrator")
+        result._require_fitted()
+        result._check_fit()
+    return result
+
+
+@contextlib.contextmanager
+def _explain_version(path: Path, facts: Any) -> Iterator[None]:
+    """Say of an error that the file is of a different version, where it is."""
+    try:
+        yield
+    except ValueError as error:
+        learned = facts.get("learned") if isinstance(facts, dict) else None
+        version = learned.get("version_") if isinstance(learned, dict) else None
+        if not isinstance(version, str) or version == __version__:
+            raise
+        raise ValueError(
+            f"path: {path} was saved by version {version} of calib_utils, and version "
+            f"{__version__} cannot read it ({error.__cause__}); load it with that version, or fit "
+            "and save it again"
+        ) from error
+
+
+def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """``value`` as JSON; arrays go to ``arrays``, and JSON keeps their name."""
+    if isinstance(value, Estimator):
+        arguments = value.get_params(deep=False)
+        return {
+            "class": type(value).__name__,
+            "arguments": {k: _encode(v, arrays) for k, v in arguments.items()},
+            "learned": {
+                name: _encode(item, arrays)
+                for name, item in vars(value).items()
+                if name.endswith("_")
+            },
+        }
+    if isinstance(value, np.ndarray):
+        name = f"array{len(arrays)}"
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, list):
+        return [_encode(item, arrays) for item in value]
+    return value  # None, a text, or a number, which Python's JSON keeps exactly
+
+
+def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The inverse of `_encode`."""
+    if isinstance(value, list):
+        return [_decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    arguments = {name: _decode(item, arrays) for name, item in value["arguments"].items()}
+    result = CLASSES[value["class"]](**arguments)
+    for name, item in value["learned"].items():
+        setattr(result, name, _decode(item, arrays))
+    return result
+
+
+def check_array(value: Any, name: str, shape: tuple[int | None, ...]) -> None:
+    """Raise a ValueError unless ``value`` is an array of finite numbers of this shape.
+
+    Args:
+        value: the array to check.
+        name: its name in the error.
+        shape: None stands for any length of 1 or more.
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: expected an array of numbers, found {type(value).__name__}")
+    fits = value.ndim == len(shape) and all(
+        have == want or (want is None and have > 0)
+        for have, want in zip(value.shape, shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name}: expected shape {shape}, found {value.shape}")
+    if not np.isfinite(value).all():
+        raise ValueError(f"{name}: expected finite numbers, found others")
+
+
+def learn(method: Any, *data: Any) -> None:
+    """Let ``method`` learn from ``data`` by its ``_learn``, and warn of what that returns.
+
+    It learns on a copy, so that an error leaves it as it is.
+    """
+    fitted = copy.copy(method)
+    problems = fitted._learn(*data)
+    vars(method).update(vars(fitted))
+    for problem in problems:
+        warnings.warn(problem, stacklevel=3)
+
+
+@functools.cache
+def _not_fitted_error() -> type[Exception]:
+    kinds: tuple[type[Exception], ...] = (RuntimeError,)
+    with contextlib.suppress(ModuleNotFoundError):
+        from sklearn.exceptions import NotFittedError
+
+        kinds = (NotFittedError, RuntimeError)
+    return type("NotFittedError", kinds, {"__module__": __name__})
+
+
+def not_fitted(message: str) -> Exception:
+    """A RuntimeError that is also scikit-learn's ``NotFittedError``, if that is installed."""
+    return _not_fitted_error()(message)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "NotFittedError":  # so that it can be sent between processes
+        return _not_fitted_error()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def n_classes_of(shape: tuple[int, ...]) -> int:
+    """The number of classes of logits of this shape."""
+    return 2 if len(shape) == 1 else shape[1]
+
+
+def shape_name(shape: tuple[int, ...]) -> str:
+    """The name of the kind of this shape."""
+    return "(N,)" if len(shape) == 1 else "(N, K)"
+
+
+def absent_classes(labels: np.ndarray, n_classes: int) -> list[str]:
+    """A warning that names the classes without samples, if there are any."""
+    absent = np.flatnonzero(np.bincount(labels, minlength=n_classes) == 0).tolist()
+    if not absent:
+        return []
+    names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
+    return [
+        f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); the method uses "
+        "its default for them"
+    ]
+
+
+def keep_class(logits: np.ndarray, probs: np.ndarray, dtype: str) -> None:
+    """Undo ties in which rounding made an earlier class as probable as the predicted one.
+
+    Args:
+        logits: (N, K), or (N,).
+        probs: of the same shape, or their logarithms (N, K); they are changed in place.
+        dtype: the type that they were rounded to.
+    """
+    if logits.ndim == 1:
+        lost = (logits > 0) & (probs <= 0.5)
+        probs[lost] = _next_above(np.full(lost.sum(), 0.5, probs.dtype), dtype)
+        return
+    wanted = logits.argmax(axis=1)
+    found = probs.argmax(axis=1)
+    rows = np.flatnonzero(wanted != found)
+    probs[rows, wanted[rows]] = _next_above(probs[rows, found[rows]], dtype)
+
+
+def _next_above(probs: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "bfloat16":  # the upper half of float32
+        step = np.where(probs > 0, 0x10000, -0x10000)  # logarithms are negative
+        return (probs.view(np.int32) + step.astype(np.int32)).view(np.float32)
+    return np.nextafter(probs, probs.dtype.type(2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils.recalibration._learned import check_array, check_steps
+from calib_utils.recalibration.base import check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BayesianBinningIntoQuantiles"]
@@ -123,9 +123,10 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         return self.probabilities_[np.searchsorted(self.thresholds_, scores, side="left")]
 
     def _check_learned(self) -> None:
-        check_array(self.n_bins_, "n_bins_", (None,), 1)
-        check_array(self.weights_, "weights_", self.n_bins_.shape, 0, 1)
-        check_steps(self.thresholds_, "thresholds_", self.probabilities_, 1)
+        check_array(self.n_bins_, "n_bins_", (None,))
+        check_array(self.weights_, "weights_", self.n_bins_.shape)
+        check_array(self.probabilities_, "probabilities_", (None,))
+        check_array(self.thresholds_, "thresholds_", (len(self.probabilities_) - 1,))
 
     def _n_parameters(self) -> int:
         return len(self.probabilities_)

@@ -11,19 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from calib_utils._checks import check_logits
-from calib_utils._masks import log_parts
-from calib_utils._numbers import check_n_bins
+from calib_utils._numerics import log_parts
 from calib_utils.metrics.bins import (
     bin_predictions,
     interpolated,
+    isotonic_steps,
     right_closed_index,
     uniform_index,
 )
-from calib_utils.metrics.monotone import isotonic_steps
-from calib_utils.predictions import Predictions, probs_of
-from calib_utils.recalibration._learned import check_array, check_steps
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.predictions import Predictions, check_logits, check_n_bins, probs_of
+from calib_utils.recalibration.base import Recalibrator, check_array
 
 __all__ = ["BinaryRecalibrator", "HistogramBinning", "IsotonicRegression"]
 
@@ -49,7 +46,7 @@ class BinaryRecalibrator(Recalibrator):
     def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The logarithms log s and log(1 - s) of the scores s.
 
-        Both are finite: `calib_utils._masks` defines the value for a score of exactly 0 or 1.
+        Both are finite: `calib_utils._numerics` defines the value for a score of exactly 0 or 1.
         """
         if self.inputs == "logits":
             values = values.astype(np.float64)
@@ -136,9 +133,9 @@ class HistogramBinning(BinaryRecalibrator):
         return self.probabilities_[self._index(self._as_scores(logits))]
 
     def _check_learned(self) -> None:
-        check_array(self.counts_, "counts_", (int(self.n_bins),), 0)
-        check_array(self.probabilities_, "probabilities_", self.counts_.shape, 0, 1)
-        check_steps(self.edges_, "edges_", self.probabilities_, -1)
+        check_array(self.counts_, "counts_", (int(self.n_bins),))
+        check_array(self.probabilities_, "probabilities_", self.counts_.shape)
+        check_array(self.edges_, "edges_", (len(self.counts_) + 1,))
 
     def _n_parameters(self) -> int:
         return int(self.n_bins)
@@ -192,7 +189,8 @@ class IsotonicRegression(BinaryRecalibrator):
         return interpolated(logits, self.thresholds_, self.probabilities_)
 
     def _check_learned(self) -> None:
-        check_steps(self.thresholds_, "thresholds_", self.probabilities_, 0)
+        check_array(self.probabilities_, "probabilities_", (None,))
+        check_array(self.thresholds_, "thresholds_", self.probabilities_.shape)
 
     def _n_parameters(self) -> int:
         return len(np.unique(self.probabilities_))

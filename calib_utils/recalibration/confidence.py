@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks
-from calib_utils._numbers import check_number
-from calib_utils.recalibration.logistic import BetaCalibration
-from calib_utils.recalibration.multiclass import MulticlassRecalibrator
+from calib_utils._numerics import row_blocks
+from calib_utils.predictions import check_number
+from calib_utils.recalibration.affine import BetaCalibration
+from calib_utils.recalibration.base import MulticlassRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
 
 __all__ = ["BetaOnConfidence"]
@@ -103,10 +103,8 @@ class BetaOnConfidence(MulticlassRecalibrator):
         return others - np.where(np.isneginf(total), 0, total), first, second + total
 
     def _check_learned(self) -> None:
-        check_number(self.temperature_, "temperature_", 0, above=True)
-        check_number(self.a_, "a_", 0)
-        check_number(self.b_, "b_", 0)
-        check_number(self.c_, "c_")
+        for name in ("temperature_", "a_", "b_", "c_"):
+            check_number(getattr(self, name), name)
 
     def _n_parameters(self) -> int:
         return 4

@@ -10,18 +10,20 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calib_utils._masks import FAR, LIKE_PROBS, MANY, like_probs
+from calib_utils._numerics import FAR
+from calib_utils.predictions import LIKE_PROBS, MANY, like_probs
+from calib_utils.recalibration.affine import (
+    BetaCalibration,
+    DirichletCalibration,
+    MatrixScaling,
+    PlattScaling,
+    StructuredMatrixScaling,
+    VectorScaling,
+)
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.confidence import BetaOnConfidence
-from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
-from calib_utils.recalibration.scaling import (
-    DirichletCalibration,
-    MatrixScaling,
-    StructuredMatrixScaling,
-)
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
-from calib_utils.recalibration.vector import VectorScaling
 
 __all__ = ["CalibratedModule"]
 
@@ -61,7 +63,7 @@ class CalibratedModule(nn.Module):
             arithmetic is traced, exported or compiled.
         ValueError: from a call, for logits of a different number of classes, or of a kind that the
             method does not take, or if ``axis`` is needed; from ``load_state_dict``, for parameters
-            that no fit gives.
+            of a wrong shape, or that are not finite.
 
     Example:
         >>> import torch
@@ -353,7 +355,7 @@ def _log_parts(
 
 
 def _log_of_probs(probs: Tensor, zero: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log p and log(1 - p) for the original type ``kind``, as in `calib_utils._masks`."""
+    """Log p and log(1 - p) for the original type ``kind``, as in `calib_utils._numerics`."""
     double = kind == torch.float64 and probs.dtype == torch.float64
     limits = torch.finfo(torch.float64 if double else torch.float32)
     probs = probs.maximum(zero.clamp(min=limits.tiny * limits.eps))

@@ -7,12 +7,10 @@ from collections import Counter
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, softmax
-from calib_utils._masks import find_masks, smallest, zero_of
+from calib_utils._numerics import find_masks, row_blocks, smallest, softmax, zero_of
 from calib_utils.predictions import Predictions, probs_of
-from calib_utils.recalibration._learned import check_array
+from calib_utils.recalibration.base import MulticlassRecalibrator, check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
-from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["OneVersusRest"]
 
@@ -122,7 +120,7 @@ class OneVersusRest(MulticlassRecalibrator):
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
 
     def _check_learned(self) -> None:
-        check_array(self.fitted_classes_, "fitted_classes_", (None,), 0, self.n_classes_ - 1)
+        check_array(self.fitted_classes_, "fitted_classes_", (None,))
         expected, found = len(self.fitted_classes_), len(self.calibrators_)
         if found != expected:
             raise ValueError(f"calibrators_: expected {expected}, found {found}")

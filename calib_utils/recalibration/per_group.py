@@ -8,15 +8,12 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from calib_utils._arrays import like, plain_array, softplus
-from calib_utils._names import check_rows
-from calib_utils._numbers import check_number
+from calib_utils._numerics import softplus
 from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
-from calib_utils.recalibration._learned import check_array
-from calib_utils.recalibration.base import empty_result
-from calib_utils.recalibration.estimator import learn
-from calib_utils.recalibration.logistic import PlattScaling
+from calib_utils.predictions import check_number, check_rows, like, plain_array
+from calib_utils.recalibration.affine import PlattScaling
+from calib_utils.recalibration.base import check_array, empty_result, learn
 
 __all__ = ["PlattPerGroup"]
 
@@ -209,24 +206,14 @@ class PlattPerGroup(PlattScaling):
         self.intercepts_ = self.intercept_ + shifts[:, 0] - shifts[:, 1] * middle / size
         return problems
 
-    def _probed(self, logits: np.ndarray) -> np.ndarray:
-        """By each map, the common one last."""
-        from scipy.special import expit
-
-        n = len(self.groups_) + 1
-        places = np.repeat(np.append(np.arange(n - 1), -1), len(logits))
-        return np.asarray(expit(self._odds(np.tile(logits, n), places)))
-
     def _check_learned(self) -> None:
         super()._check_learned()
-        check_number(self.spread_, "spread_", 0)
+        check_number(self.spread_, "spread_")
         names = self.groups_
         if not isinstance(self.group_column_, str):
             raise ValueError(f"group_column_: expected a text, found {self.group_column_!r}")
         if not (isinstance(names, np.ndarray) and names.dtype.kind == "U" and names.ndim == 1):
             raise ValueError(f"groups_: expected an array of texts, found {names!r}")
-        if (names[1:] <= names[:-1]).any():
-            raise ValueError("groups_: expected different names in alphabetical order")
         for name in ("slopes_", "intercepts_"):
             if len(names) or len(getattr(self, name)):
                 check_array(getattr(self, name), name, names.shape)

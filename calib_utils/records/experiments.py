@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._checks import check_confidences, check_correct
+from calib_utils.predictions import check_confidences, check_correct
 from calib_utils.records.installed import folder_of
 from calib_utils.records.names import training_set_name
 from calib_utils.records.npz import explain_damage, read_npz, write_npz

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._checks import check_labels, check_logits
+from calib_utils.predictions import check_labels, check_logits
 from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.recipe import FIRST_SETTINGS, completed_recipe

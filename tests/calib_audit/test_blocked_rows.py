@@ -28,8 +28,7 @@ from calib_utils.metrics import (
     spiegelhalter_test,
 )
 from calib_utils.metrics.bins import uniform_index
-from calib_utils.metrics.blocks import block_noise
-from calib_utils.metrics.intervals import root_ends_of_noise
+from calib_utils.metrics.noise import block_noise, root_ends_of_noise
 
 
 def of_patients(n: int = 60, visits: int = 12, seed: int = 0, shift: float = 0.0) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from calib_audit.lots import Lots
 from calib_audit.parts import Gap, judge_gaps
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals, shared_rows
-from calib_utils._masks import look_like_probs
 from calib_utils.metrics import accuracy
+from calib_utils.predictions import look_like_probs
 from tests.calib_audit.test_types import every_form, in_form
 
 RNG = np.random.default_rng(7)

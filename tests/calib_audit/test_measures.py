@@ -32,7 +32,7 @@ from calib_audit.parts import (
 from calib_audit.stored import bins_of_baseline
 from calib_audit.verdict import rows_needed
 from calib_utils import metrics
-from calib_utils.metrics.intervals import error_ends
+from calib_utils.metrics.noise import error_ends
 
 
 def drawn(

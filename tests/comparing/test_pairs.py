@@ -14,7 +14,7 @@ from calib_utils.comparing import (
     paired_ece_difference,
 )
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.metrics.resampling import resampled_gaps
+from calib_utils.metrics.noise import resampled_gaps
 from calib_utils.predictions import as_predictions
 
 

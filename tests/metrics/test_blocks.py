@@ -15,7 +15,7 @@ from calib_utils.metrics import (
     cox_line,
     spiegelhalter_test,
 )
-from calib_utils.metrics.blocks import block_index, block_noise, effective_blocks
+from calib_utils.metrics.noise import block_index, block_noise, effective_blocks
 from calib_utils.predictions import as_predictions
 from calib_utils.records import load_outcomes
 

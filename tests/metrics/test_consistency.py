@@ -10,8 +10,8 @@ from calib_utils.metrics import (
     baseline_calibration_error,
     brier_score,
     calibration_test,
-    consistency,
     expected_calibration_error,
+    noise,
 )
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,7 @@ def test_drawn_errors_have_the_distribution_of_plain_draws(n, some_normal):
     probs = rng.beta(3, 1, n)
     index = np.minimum((15 * probs).astype(int), 14)
     assert (np.bincount(index, probs * (1 - probs)).max() > 400) == some_normal
-    drawn = consistency._drawn_errors(probs, index, 15, 2_000, 0)
+    drawn = noise._drawn_errors(probs, index, 15, 2_000, 0)
     plain = [
         np.abs(np.bincount(index, (rng.random(n) < probs) - probs)).sum() / n for _ in range(2_000)
     ]
@@ -59,8 +59,8 @@ def test_drawn_errors_have_the_distribution_of_plain_draws(n, some_normal):
 def test_sums_are_drawn_exactly_up_to_a_variance_of_400(n, normal):
     """Of exact ones all are whole numbers."""
     chances = np.full(n, 0.5)
-    drawn = consistency._drawn_sums(chances, 500, np.random.default_rng(0))
-    ends = consistency._sum_quantiles(chances, (0.025, 0.975))
+    drawn = noise._drawn_sums(chances, 500, np.random.default_rng(0))
+    ends = noise._sum_quantiles(chances, (0.025, 0.975))
     for numbers in (drawn, ends):
         assert (numbers == np.round(numbers)).all() != normal
     assert np.ptp(ends) == pytest.approx(2 * 1.96 * np.sqrt(n / 4), abs=1.5)
@@ -88,7 +88,7 @@ def test_poisson_binomial_is_a_convolution(chances):
     expected = np.ones(1)
     for chance in chances:
         expected = np.convolve(expected, [1 - chance, chance])
-    first, found = consistency.poisson_binomial(chances)
+    first, found = noise.poisson_binomial(chances)
     assert found == pytest.approx(expected[first : first + len(found)], abs=1e-13)
     assert found.sum() == pytest.approx(1, abs=1e-11)
 

@@ -10,7 +10,7 @@ from calib_utils.metrics import (
     expected_calibration_error,
     reliability_bins,
 )
-from calib_utils.metrics.debiased import debiased_squared_error
+from calib_utils.metrics.errors import debiased_squared_error
 from calib_utils.predictions import taken
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from calib_utils._arrays import softmax
+from calib_utils._numerics import softmax
 from calib_utils.metrics import brier_decomposition, brier_score
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record

@@ -13,7 +13,7 @@ from calib_utils.metrics import (
     debiased_calibration_error,
     debiased_calibration_error_interval,
     expected_calibration_error,
-    intervals,
+    noise,
 )
 from calib_utils.predictions import as_predictions
 
@@ -35,8 +35,8 @@ def test_the_noise_of_a_bin_with_the_samples_that_are_added():
     confidences = np.array([0.6, 0.7, 0.8, 0.9, 0.2, 0.3])
     correct = np.array([1, 0, 1, 1, 0, 1])
     given = as_predictions(confidence=confidences, correct=correct)
-    of_bins = intervals.bin_sums(given, 2, "uniform")
-    share, excess, measured, cautious, *_ = intervals._independent(of_bins, 0)
+    of_bins = noise.bin_sums(given, 2, "uniform")
+    share, excess, measured, cautious, *_ = noise._independent(of_bins, 0)
     for m, inside in enumerate((confidences < 0.5, confidences > 0.5)):
         gaps, n = (confidences - correct)[inside], inside.sum()
         mean, around = gaps.mean(), ((gaps - gaps.mean()) ** 2).sum()
@@ -76,8 +76,8 @@ def written_out(probs, labels, n_bins, level, seed):
     too_high = []
     for draw in draws:
         total = 0.0
-        for gap, sd, noise in zip(excess, cautious, draw, strict=True):
-            total += sd * (noise if abs(gap) > 2 * z * sd else abs(noise))
+        for gap, sd, slip in zip(excess, cautious, draw, strict=True):
+            total += sd * (slip if abs(gap) > 2 * z * sd else abs(slip))
         too_high.append(total)
     highest = []
     for sds in (measured, cautious):

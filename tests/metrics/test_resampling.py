@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.metrics.resampling import resampled_gaps
+from calib_utils.metrics.noise import resampled_gaps
 
 
 def predictions(n, gap=0.0, seed=0):

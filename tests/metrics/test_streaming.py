@@ -14,11 +14,11 @@ from scipy.special import expit, softmax
 
 from calib_utils import metrics
 from calib_utils.metrics import (
-    batches,
     classwise_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     reliability_bins,
+    streaming,
 )
 from calib_utils.metrics.streaming import (  # those without torchmetrics
     CalibrationError,
@@ -81,13 +81,13 @@ def test_it_does_not_matter_how_batches_are_cut(name, cuts, n_bins):
 def test_batches_from_threads_all_count(name, monkeypatch):
     """Each waits between reading the sums and writing them, as a busy machine may let it."""
     make, of_all = STREAMS[name]
-    of_numbers = batches.like
+    of_numbers = streaming.like
 
     def slow(*given):
         time.sleep(0.001)
         return of_numbers(*given)
 
-    monkeypatch.setattr(batches, "like", slow)
+    monkeypatch.setattr(streaming, "like", slow)
     metric = make(15)
     parts = [slice(start, start + 50) for start in range(0, 2000, 50)]
     with ThreadPoolExecutor(8) as pool:

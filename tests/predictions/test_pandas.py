@@ -1,7 +1,5 @@
 """Series and data frames: taken by position, whatever their index, or refused; never misread."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -26,8 +24,8 @@ BINARY = (PROBS[:, 0] > RNG.random(N)).astype(int)
 INDEX = RNG.permutation(N)
 NAMES = np.array(["cat", "dog", "owl"])
 FRAME = pd.DataFrame(PROBS, columns=list(NAMES), index=INDEX)
-SCORES = pd.Series(PROBS[:, 0], index=INDEX[::-1])
-SERIES = pd.Series(LABELS, index=np.sort(INDEX)[::-1])
+SCORES = pd.Series(PROBS[:, 0], index=INDEX[::-1] + N)  # the names of other rows
+SERIES = pd.Series(LABELS, index=np.sort(INDEX)[::-1] + 2 * N)
 
 USES = {
     "ECE": metrics.expected_calibration_error,
@@ -52,7 +50,7 @@ TEXTS = {
     "text": pd.Series(NAMES[LABELS], index=INDEX),
     "string": pd.Series(NAMES[LABELS], index=INDEX).astype("string"),
     "category": pd.Series(NAMES[LABELS], index=INDEX).astype("category"),
-    "other order": pd.Series(pd.Categorical(NAMES[LABELS], NAMES[::-1])),
+    "other order": pd.Series(pd.Categorical(NAMES[LABELS], NAMES[::-1]), index=INDEX),
 }
 
 
@@ -108,8 +106,8 @@ def test_the_positive_class(kind):
 
 
 @pytest.mark.parametrize("use", ["report", "sets"])
-def test_other_orders_of_rows_are_said(use):
-    """As the metrics do; the same index in the same order, or none of these rows, is silent."""
+def test_rows_in_another_order_are_refused(use):
+    """The same index in the same order, or none of these rows, is taken by position."""
     labels = SCORES.copy() * 0 + BINARY
     moved = labels.sort_index()
 
@@ -119,13 +117,9 @@ def test_other_orders_of_rows_are_said(use):
             return decisions.set_coverage(sets, labels.astype(int))
         return calib_audit.report({"score": SCORES, "label": labels}, cross_fit=0).measures.ece
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert of(labels) == of(labels.set_axis(labels.index + N))
-    with pytest.warns(UserWarning, match=r"^label.*in a different order, and rows are") as said:
-        found = of(moved)
-    assert said[0].filename == __file__
-    assert found == of(moved.reset_index(drop=True).set_axis(labels.index + N))
+    assert of(labels) == of(labels.set_axis(labels.index + N))
+    with pytest.raises(ValueError, match=r"^label.*in the same order, found the index in another"):
+        of(moved)
 
 
 PLATT = PlattPerGroup(inputs="probs").fit(SCORES, BINARY, groups=np.arange(N) % 10)
@@ -144,14 +138,11 @@ PLATT = PlattPerGroup(inputs="probs").fit(SCORES, BINARY, groups=np.arange(N) % 
         ("groups", lambda g: PLATT.predict_proba(SCORES, groups=g)),
     ],
 )
-def test_blocks_and_groups_in_a_different_order_are_doubted(name, use):
+def test_blocks_and_groups_in_another_order_are_refused(name, use):
     of_rows = pd.Series(np.arange(N) % 10, index=SCORES.index)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        use(of_rows)
-    with pytest.warns(UserWarning, match=f"^{name}: the index has .* a different order") as said:
+    use(of_rows)
+    with pytest.raises(ValueError, match=f"^{name}: expected the rows of .* the index in another"):
         use(of_rows.sample(frac=1, random_state=0))
-    assert said[0].filename == __file__
 
 
 def test_weights_pairs_and_sets():
@@ -164,7 +155,8 @@ def test_weights_pairs_and_sets():
     assert area == decisions.risk_coverage(PROBS[:, 0], BINARY).area
     given = as_predictions(confidence=SCORES, correct=right)
     assert area == decisions.risk_coverage(given).area
-    assert comparing.mcnemar(right, ~right[::-1]) == comparing.mcnemar(BINARY, 1 - BINARY[::-1])
+    other = (~right[::-1]).set_axis(right.index + N)
+    assert comparing.mcnemar(right, other) == comparing.mcnemar(BINARY, 1 - BINARY[::-1])
     sets = decisions.set_coverage(FRAME > 0.3, SERIES)
     assert sets == decisions.set_coverage(PROBS > 0.3, LABELS)
     assert comparing.holm(pd.Series([0.01, 0.5], [1, 0])) == comparing.holm([0.01, 0.5])
@@ -224,7 +216,7 @@ def test_names_that_frames_carry_are_held_against_each_other():
     assert named.labels.tolist() == [0, 1, 0]
     shuffled = pd.Series([0, 1, 0], index=[2, 1, 0])
     for call in (as_predictions, metrics.expected_calibration_error):
-        with pytest.warns(UserWarning, match=r"labels: the index has .* a different order"):
+        with pytest.raises(ValueError, match=r"^labels: .* found the index in another"):
             call(frame, shuffled)
 
 
@@ -290,15 +282,11 @@ def test_numbers_of_classes_are_no_positions(columns):
         ("second", lambda c, y: comparing.paired_difference(c, y)),
     ],
 )
-def test_rows_in_another_order_are_doubted(name, use):
+def test_rows_of_another_argument_in_another_order_are_refused(name, use):
     others = pd.Series(BINARY, index=SCORES.index[::-1])
-    with pytest.warns(UserWarning, match=f"^{name}: the index has the rows of") as caught:
+    with pytest.raises(ValueError, match=f"^{name}: expected the rows of"):
         use(SCORES, others)
-    assert caught[0].filename == __file__
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        use(SCORES, others.set_axis(SCORES.index))
-    assert not any("index" in str(warning.message) for warning in caught)
+    use(SCORES, others.set_axis(SCORES.index))
 
 
 def test_columns_in_another_order_than_in_fit(tmp_path):

@@ -165,16 +165,6 @@ def test_ten_percent_is_the_most_that_rounding_is_taken_for():
             as_predictions(probs, labels, rescale=True)
 
 
-def test_only_percents_are_called_so():
-    for probs, advice in (
-        (100 * PROBS, "divide percents by 100"),
-        (1.2 * PROBS, "apply a softmax"),
-    ):
-        with pytest.raises(ValueError, match=f"{advice}[^;]*$") as found:
-            as_predictions(probs, LABELS, rescale=True)
-        assert ("percent" in str(found.value)) == (probs.max() > 2)
-
-
 @pytest.mark.parametrize("probs", [100 * PROBS, LOGITS, 0 * PROBS, np.full((400, 3), np.nan)])
 def test_what_was_not_rounded_is_not_rescaled(probs):
     with pytest.raises(ValueError, match=r"^probs: expected rows that sum to one up to rounding"):

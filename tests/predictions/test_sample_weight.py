@@ -9,9 +9,9 @@ from scipy.special import expit
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_squared_error
 
 from calib_utils import metrics
-from calib_utils._masks import zero_of
+from calib_utils._numerics import zero_of
 from calib_utils.metrics import streaming
-from calib_utils.metrics.debiased import debiased_squared_error
+from calib_utils.metrics.errors import debiased_squared_error
 from calib_utils.predictions import as_predictions, taken
 from calib_utils.recalibration import PlattScaling, TemperatureScaling
 from tests.contract_cases import OF_PREDICTIONS, numbers

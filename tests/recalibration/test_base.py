@@ -316,13 +316,6 @@ def test_a_small_file_that_would_fill_the_memory_is_not_unpacked(name, tmp_path)
     tracemalloc.stop()
 
 
-def test_a_number_of_classes_that_would_fill_the_memory_is_not_believed(tmp_path):
-    TemperatureScaling().fit(*multiclass(100, 3)).save(tmp_path / "many.npz")
-    rewritten(tmp_path / "many.npz", n_classes_=10**10)
-    with pytest.raises(ValueError, match="number of classes differs"):
-        load(tmp_path / "many.npz")
-
-
 def rewritten(path, **changes):
     """Save the file again with other numbers, as nobody should."""
     arrays, facts = read_npz(path)
@@ -335,69 +328,32 @@ def rewritten(path, **changes):
 
 
 NONSENSE = [
-    ("temperature", {"temperature_": -1.0}),
     ("temperature", {"temperature_": math.nan}),
     ("temperature", {"temperature_": "2"}),
     ("temperature", {"n_classes_": 0}),
     ("temperature", {"shape_": "(K,)"}),
-    ("ensemble", {"weights_": np.array([0.6, 1.8, 0.6])}),
-    ("ensemble", {"weights_": np.array([1.5, -0.5, 0.0])}),
+    ("ensemble", {"weights_": np.ones(4)}),
     ("vector", {"weights_": np.ones((4, 1))}),
     ("vector", {"weights_": np.ones(3)}),
     ("vector", {"intercept_": np.array([0, np.nan, 0, 0])}),
     ("matrix", {"weights_": np.ones((4, 5))}),
     ("dirichlet", {"weights_": np.full((4, 4), np.inf)}),
-    ("structured matrix", {"temperature_": 0.0}),
-    ("one-versus-rest platt", {"fitted_classes_": np.array([0, 1, 2, 9])}),
     ("one-versus-rest platt", {"calibrators_": []}),
     ("binary platt", {"slope_": math.inf}),
-    ("binary beta", {"a_": -0.5}),
-    ("binary isotonic", {"thresholds_": np.array([0.0, 2.0, 1.0])}),
-    ("binary isotonic", {"probabilities_": np.array([0.0, 1.2])}),
+    ("binary isotonic", {"thresholds_": np.arange(3.0)}),
     ("binary equal width", {"probabilities_": np.full(9, 0.5)}),
-    ("binary equal width", {"edges_": np.linspace(1, 0, 11)}),
-    ("binary bbq", {"thresholds_": np.array([])}),
+    ("binary bbq", {"thresholds_": np.arange(3.0)}),
 ]
 
 
 @pytest.mark.parametrize(("name", "change"), NONSENSE)
-def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
+def test_load_refuses_a_wrong_type_or_shape_and_what_is_not_finite(name, change, tmp_path):
     make, data = BY_NAME[name]
     path = tmp_path / "fitted.npz"
-    fitted = make().fit(*data)
-    fitted.save(path)
+    make().fit(*data).save(path)
     rewritten(path, **change)
     with pytest.raises(ValueError, match=f"{next(iter(change))}: expected"):
         load(path)
-    for attribute, value in change.items():
-        setattr(fitted, attribute, value)
-    with pytest.raises((ValueError, RuntimeError), match=next(iter(change))):
-        fitted.save(path)
-    for predict in (fitted.predict_proba, fitted.predict_log_proba, fitted.predict):
-        with pytest.raises(ValueError, match=r"(logits|\w+_): expected"):
-            predict(data[0])
-
-
-@pytest.mark.parametrize(
-    ("name", "attribute", "change"),
-    [
-        ("matrix", "weights_", np.transpose),
-        ("dirichlet", "weights_", np.transpose),
-        ("structured matrix", "weights_", np.transpose),
-        ("vector", "weights_", np.flip),
-        ("vector", "intercept_", np.negative),
-        ("ensemble", "temperature_", lambda T: 3 * T),
-        ("binary isotonic", "probabilities_", lambda p: p**2),
-        ("binary platt", "slope_", lambda a: -a),
-    ],
-)
-def test_numbers_that_a_fit_gives_but_not_this_one_are_not_read(name, attribute, change, tmp_path):
-    make, data = BY_NAME[name]
-    make().fit(*data).save(tmp_path / "fitted.npz")
-    changed = change(getattr(load(tmp_path / "fitted.npz"), attribute))
-    rewritten(tmp_path / "fitted.npz", **{attribute: changed})
-    with pytest.raises(ValueError, match="do not give the probabilities that are stored"):
-        load(tmp_path / "fitted.npz")
 
 
 @every_method
@@ -709,17 +665,6 @@ def test_a_file_of_a_method_that_is_not_fitted_is_refused(tmp_path, missing):
     facts["learned"] = {k: v for k, v in facts["learned"].items() if k not in missing}
     write_npz(path, arrays, facts)
     with pytest.raises(ValueError, match=r"half\.npz contains no recalibrator"):
-        load(path)
-
-
-@pytest.mark.parametrize("factor", [1.004, 0.9995])
-def test_a_stored_number_that_is_slightly_off_is_damage(factor, tmp_path):
-    path = tmp_path / "scaling.npz"
-    TemperatureScaling().fit(*multiclass(200, 4)).save(path)
-    arrays, facts = read_npz(path)
-    facts["learned"]["temperature_"] *= factor
-    write_npz(path, arrays, facts)
-    with pytest.raises(ValueError, match=r"do not give the probabilities .* of calib_utils that"):
         load(path)
 
 

@@ -27,7 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
-from calib_utils._masks import zero_of
+from calib_utils._numerics import zero_of
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.recalibration import (
     CalibratedClassifier,

@@ -457,7 +457,7 @@ def test_no_fit_ends_above_its_optimum_in_silence(seed):
 
 def test_vector_scaling_of_many_classes_takes_memory_of_the_logits_only(monkeypatch):
     """A dense Hessian of 2 K by 2 K alone would take eight times the logits."""
-    monkeypatch.setattr("calib_utils.recalibration._affine.MAX_STEPS", 5)
+    monkeypatch.setattr("calib_utils.recalibration.affine.MAX_STEPS", 5)
     rng = np.random.default_rng(0)
     logits = 3 * rng.standard_normal((1_000, 2_000)).astype(np.float32)
     labels = draw(logits.astype(float), rng)

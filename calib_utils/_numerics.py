@@ -1,4 +1,4 @@
-"""Masked classes: those that a sample cannot have.
+"""Arithmetic on checked arrays: blocks of rows, the softmax, masks, and what an exact 0 counts as.
 
 A class is **masked** in a sample where its logit is minus infinity, or `FAR` or more below the
 sample's largest logit, as -1e4 and float32's lowest number are. There its softmax is exactly 0 in
@@ -10,98 +10,98 @@ literally, because these may be on any scale: T adapts to it, and a finite mask 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-
-from calib_utils._arrays import row_blocks
-from calib_utils._checks import check_logits, float_scores
 
 __all__ = [
     "FAR",
     "HUGE",
-    "LIKE_PROBS",
-    "MANY",
-    "check_label_masks",
-    "check_maskable_logits",
+    "effective_size",
     "find_masks",
-    "like_probs",
+    "log_losses",
     "log_of_probs",
     "log_parts",
-    "look_like_probs",
+    "log_softmax",
+    "row_blocks",
     "smallest",
+    "softmax",
+    "softplus",
+    "widen",
     "zero_of",
 ]
 
 FAR = 5_000.0
-HUGE = 1e250
-_LOOK = 1_000  # rows that are looked at first
-MANY = 20  # so many log-odds do not all lie between 0 and 1 by chance
-_ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
-_ONE = 1.001  # the largest probability, as rounding in half precision leaves it
+HUGE = 1e250  # for those that take finite logits literally
+# A block of rows of this size stays in a core's cache while several passes go over it.
+_BLOCK_BYTES = 512 * 1024
 _ODD = 0.02  # of the rows with a zero: so many may reach farther down than the others
 _MOST = 1e-3  # the largest value for a zero, if the smallest other probability tells little
 
 
-def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -> np.ndarray:
-    """Logits as a NumPy array, with -inf where a class is masked.
+def widen(array: np.ndarray) -> np.ndarray:
+    """Floats as float32 or float64, because NumPy is slow and inexact in float16."""
+    kind = array.dtype.newbyteorder("=")
+    if kind in (np.float32, np.float64):
+        return array.astype(kind, copy=False)
+    return array.astype(np.float32 if kind == np.float16 else np.float64)
 
-    Args:
-        logits: (N, K) with K >= 2, where -inf masks a class; or (N,), which has no masks.
-        far: how far below the largest a finite logit is a mask as well.
-        name: the name of ``logits`` in the error.
 
-    Returns:
-        The same numbers: (N, K) in their type, bfloat16 as float32, and without a copy where no
-        finite logit is a mask; (N,) as float32 or float64.
+def row_blocks(array: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Consecutive rows of ``array``, as many at a time as fit a core's cache.
 
-    Raises:
-        ValueError: as `check_logits` does; or if a row has NaN, +inf, or nothing but -inf.
+    Yields:
+        Which rows they are, and the rows: contiguous, float32 or float64.
     """
-    array = float_scores(logits, name)
-    if array.ndim == 1:
-        return check_logits(logits, name)
-    result = array
-    for rows, block in row_blocks(array):
-        low, high = float(block.min()), float(block.max())
-        if np.isfinite(high) and high - low < far:
-            continue
-        top = block.max(axis=1, keepdims=True)
-        if not np.isfinite(top).all():  # the largest of a row with NaN is NaN
-            row = int(np.flatnonzero(~np.isfinite(top))[0])
-            found = "only -inf" if np.isneginf(top[row]).all() else f"{top[row, 0]}"
-            raise ValueError(
-                f"{name}: expected finite values, or -inf for a masked class, found {found} in "
-                f"row {rows.start + row}; remove such rows"
-            )
-        with np.errstate(over="ignore"):
-            masked = np.isfinite(block) & (np.subtract(top, block, dtype=np.float64) >= far)
-        if masked.any():
-            result = result.copy() if np.shares_memory(result, array) else result
-            result[rows][masked] = -np.inf
+    row_bytes = max(1, array[:1].size) * max(4, array.itemsize)
+    step = max(1, _BLOCK_BYTES // row_bytes)
+    for start in range(0, len(array), step):
+        rows = slice(start, min(start + step, len(array)))
+        yield rows, np.ascontiguousarray(widen(array[rows]))
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """The softmax of each row, in float64."""
+    result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    np.exp(result, out=result)
+    result /= result.sum(axis=1, keepdims=True)
     return result
 
 
-def check_label_masks(logits: np.ndarray, labels: np.ndarray) -> None:
-    """Refuse labels whose class is masked.
+def log_softmax(scores: np.ndarray) -> np.ndarray:
+    """The logarithm of the softmax of each row, in float64."""
+    result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    result -= np.log(np.exp(result).sum(axis=1, keepdims=True))
+    return result
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    """log(1 + exp(x)), as `numpy.logaddexp` of it and 0, in half the time."""
+    return np.asarray(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+
+
+def log_losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The negative log-likelihood of each row, (n,), in float64; infinite if its class is masked.
 
     Args:
-        logits: (N, K) as `check_maskable_logits` gives them, or (N,).
-        labels: (N,), checked.
-
-    Raises:
-        ValueError: if there is one.
+        logits: (n, K), where -inf masks a class; or (n,), the log-odds of class 1.
+        labels: (n,), integers.
     """
     if logits.ndim == 1:
-        return
-    bad = np.isneginf(logits[np.arange(len(labels)), labels])
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"labels: sample {row} has class {labels[row]}, which is masked: its logit is -inf, or "
-            "far below the sample's largest; unmask it, leave the sample out, or divide all logits "
-            "by a constant if they are on so large a scale"
-        )
+        return softplus(np.where(labels == 1, -1.0, 1.0) * logits)
+    scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    of_labels = scores[np.arange(len(labels)), labels]
+    return np.asarray(np.log(np.exp(scores).sum(axis=1)) - of_labels)
+
+
+def effective_size(weights: np.ndarray) -> float:
+    """Kish's effective size: of how many equal rows a mean would be as noisy; 0 of none.
+
+    Source: Kish 1965, "Survey Sampling", section 11.7.
+    """
+    if not weights.any():
+        return 0.0
+    share = weights / weights.max()  # so that no square is lost
+    return float(share.sum() ** 2 / (share @ share))
 
 
 def find_masks(logits: np.ndarray) -> np.ndarray | None:
@@ -199,42 +199,3 @@ def _from_ends(probs: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of rows, and their distances from 0, (n, K); of (N,) from 0 and from 1, (n, 2)."""
     for rows, block in row_blocks(probs):
         yield rows, np.stack([block, 1 - block.astype(float)], 1) if block.ndim == 1 else block
-
-
-# The warnings about log-odds (N,) and logits (N, K).
-LIKE_PROBS = {
-    1: "logits: all are from 0 to 1, like probabilities; give the log-odds, or set inputs='probs'",
-    2: "logits: all are from 0 to 1, like probabilities; give the logits, or for rows that sum to "
-    "one set inputs='probs'",
-}
-
-
-def look_like_probs(logits: np.ndarray) -> list[str]:
-    """A warning, if all rows are of 0 to 1 and sum to one, or all of many numbers are 0 to 1."""
-    if logits.ndim == 1 and len(logits) < MANY:
-        return []
-    many = len(logits) >= MANY
-    if not like_probs(logits[:_LOOK], many):
-        return []
-    if not all(like_probs(block, many) for _, block in row_blocks(logits)):
-        return []
-    return [LIKE_PROBS[logits.ndim]]
-
-
-def like_probs(rows: Any, many: bool) -> Any:
-    """Whether values (N,), or rows (N, K), of an array or a tensor can be probabilities.
-
-    Args:
-        rows: some of the values.
-        many: whether there are many in all; of few rows each has to sum to one, up to rounding.
-
-    Returns:
-        A boolean, on the tensor's device if it is a tensor.
-    """
-    within = (rows.min() >= 0) & (rows.max() <= _ONE)  # -inf is below 0
-    if rows.ndim == 1:
-        return within
-    if many:  # softmax rounded so far that it does not sum to one, or sigmoids
-        return within
-    with np.errstate(over="ignore", invalid="ignore"):  # of large logits
-        return within & (abs(rows.sum(1) - 1).max() <= _ROUNDING)
