@@ -187,8 +187,13 @@ def _by_key(model: _Model, key: str, which: str) -> _Model:
             f"{str(found[counts.argmax()])!r} in {counts.max():,} rows"
         )
     order = np.argsort(model.keys)
-    rows = (model.labels, model.nll, model.brier, model.correct, model.keys)
-    return _Model(model.columns, *(values[order] for values in rows), model.error)
+    return model._replace(
+        labels=model.labels[order],
+        nll=model.nll[order],
+        brier=model.brier[order],
+        correct=model.correct[order],
+        keys=model.keys[order],
+    )
 
 
 def _what(columns: Columns) -> str:
