@@ -166,10 +166,10 @@ def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Mo
     sums, parts = how.no_sums(), []
     reader = how.reader(source)
     for rows in reader.blocks():
-        keys = [as_array(column) for column in rows.groups.values()] or [np.array([], str)]
+        key = [as_array(column) for column in rows.groups.values()] or [np.array([], str)]
         sums.add(rows._replace(groups={}))
         found = losses(rows), briers(rows), _correct(rows, columns.kind)
-        parts.append((rows.labels, *found, keys[0]))
+        parts.append((rows.labels, *found, key[0]))
     reader.counts.check(source.name, columns)
     labels, nll, brier, correct, keys = map(np.concatenate, zip(*parts, strict=True))
     totals = Totals(sums, SEED)
