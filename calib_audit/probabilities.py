@@ -106,8 +106,8 @@ def probabilities(
         row = off.argmax()
         advice = "divide rounded rows by their sum with rescale=True"
         if np.median(np.abs(sums - 1)) > 100 * ROUNDED:
-            advice = (
-                "where several labels of a row may be true, make a report for each, with the "
+            advice += (
+                "; where several labels of a row may be true, make a report for each, with the "
                 "column of its probabilities as score=... and its own column of labels"
             )
         raise ValueError(

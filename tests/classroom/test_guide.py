@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from classroom.__main__ import main
@@ -125,26 +124,3 @@ def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch
     found = {path.as_posix() for path in reads(scripts["book/tables/syllabus.py"])}
     assert found > goals | {"_toc.yml", "notebooks/ece-and-mce.md"}
     assert reads(scripts["book/tables/recalibrators.py"]) == []
-
-
-def test_figures_for_slides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools.finishing import figures
-
-    svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
-    output = nbformat.v4.new_output("display_data", {"image/svg+xml": svg, "text/plain": "x"})
-    drawn = nbformat.v4.new_code_cell("plt.show()", outputs=[output])
-    caption = {"name": "fig-ten-answers", "caption": "Ten answers in {numref}`ece-and-mce`."}
-    drawn.metadata["mystnb"] = {"figure": caption, "image": {"alt": "Bars."}}
-    plain = nbformat.v4.new_code_cell("plt.show()", outputs=[output])
-    book = Book(REPOSITORY)
-    monkeypatch.setattr(Book, "chapters", ["notebooks/ece-and-mce"])
-    (tmp_path / "notebooks").mkdir()
-    path = tmp_path / "notebooks/ece-and-mce.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[plain, drawn]), path)
-    [(label, entry, drawing)] = figures.figures(book, tmp_path)
-    assert (label, drawing) == ("fig-ten-answers", svg)
-    assert book.labels["fig-ten-answers"].name in entry
-    assert "Text: Bars." in entry
-    path.unlink()
-    with pytest.raises(SystemExit, match="make book"):
-        list(figures.figures(book, tmp_path))

@@ -96,7 +96,11 @@ class TestRecord:
             ("losses", np.zeros(49), "losses: expected 50 finite numbers of at least 0"),
             ("losses_scaled", np.full(50, np.nan), "losses_scaled: expected 50 finite"),
             ("losses", np.full(50, -0.1), "losses: expected 50 finite"),
-            ("confidences_scaled", np.full(50, 1.5), "confidences: expected 0 to 1, found 1.5"),
+            (
+                "confidences_scaled",
+                np.full(50, 1.5),
+                "confidences: expected values from 0 to 1, found 1.5",
+            ),
         ],
     )
     def test_bad_numbers_of_each_image(self, tmp_path, name, values, message):
@@ -123,7 +127,10 @@ class TestRecord:
             ({"grid": "../up"}, "grid: expected lower-case"),
             ({"protocol": "CPU"}, "protocol: expected lower-case"),
             ({"name": "a/b"}, "name: expected lower-case"),
-            ({"confidences": np.full(50, 1.5)}, "confidences: expected 0 to 1, found 1.5"),
+            (
+                {"confidences": np.full(50, 1.5)},
+                "confidences: expected values from 0 to 1, found 1.5",
+            ),
             ({"correct": np.zeros(49, bool)}, "correct: expected shape"),
         ],
     )

@@ -157,7 +157,7 @@ class TestRealCifar100:
 
 
 def test_names_of_data_sets_and_splits():
-    with pytest.raises(ValueError, match=r"dataset: expected 'cifar100', .*, found 'mnist'"):
+    with pytest.raises(ValueError, match="dataset: expected 'cifar100' or 'digits', found"):
         load_splits("mnist")
     with pytest.raises(ValueError, match="split: expected 'train' or 'test', found 'validation'"):
         load_cifar100("validation")
