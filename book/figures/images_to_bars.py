@@ -44,15 +44,15 @@ def draw_bars(ax: Axes, one: Frame) -> None:
 def figure() -> Figure:
     first, *_, last = frames()
     check(first, last)
-    fig, axes = plt.subplots(3, figsize=(4.8, 8.4), layout="constrained")
+    fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.4), layout="constrained")
     draw_piles(axes[0])
     draw_bars(axes[1], first)
     draw_bars(axes[2], last)
     axes[0].set_title("Predictions fall into bins")
     axes[1].set_title(f"As trained: mean gap {percent(first.gap)}")
     axes[2].set_title(f"At T = {last.temperature:.2f}: mean gap {percent(last.gap)}")
-    axes[2].set_xlabel("Confidence")
     for ax in axes:
+        ax.set_xlabel("Confidence")
         ax.spines[["top", "right"]].set_visible(False)
     return fig
 
