@@ -53,6 +53,11 @@ def _written(value: float, digits: int) -> str:
     return text.replace("-", _MINUS)
 
 
+def two_digits(n: float) -> int:
+    """A number of rows of which no more is known."""
+    return int(round(n, min(2 - len(str(int(n))), 0)))
+
+
 def counted_rows(n: int, one: str = "", many: str = "") -> str:
     """How many rows, and what follows if it is one, and if it is not."""
     return f"1 row{one}" if n == 1 else f"{n:,} rows{many}"

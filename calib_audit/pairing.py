@@ -180,19 +180,18 @@ def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Mo
 
 def _by_key(model: _Model, key: str, which: str) -> _Model:
     """The model with its rows in the order of their keys."""
-    found, counts = np.unique(model.keys, return_counts=True)
+    found, order, counts = np.unique(model.keys, return_index=True, return_counts=True)
     if len(found) < len(model.keys):
         raise ValueError(
             f"{key}: expected another value in each row of the {which}, found "
             f"{str(found[counts.argmax()])!r} in {counts.max():,} rows"
         )
-    order = np.argsort(model.keys)
     return model._replace(
         labels=model.labels[order],
         nll=model.nll[order],
         brier=model.brier[order],
         correct=model.correct[order],
-        keys=model.keys[order],
+        keys=found,
     )
 
 

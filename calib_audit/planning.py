@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri
 
 from calib_audit.bin_sums import BinSums
+from calib_audit.formatting import two_digits
 from calib_audit.measures import larger_error
 from calib_audit.parts import WITHIN, allowed, outcome_of
 from calib_utils.predictions import check_count
@@ -68,7 +69,7 @@ def rows_for(
         edge = min(rate + limit, 1.0)  # as `gap_of` takes the noise
         each = edge * (1 - edge) * _SPREAD * (_far(groups, seed) / limit) ** 2
         n = max(n, groups * each, groups * _FEWEST / min(rate, 1 - rate))
-    return int(round(n, 2 - len(str(int(n)))))
+    return two_digits(n)
 
 
 def _typical(n: float, rate: float) -> list[BinSums]:

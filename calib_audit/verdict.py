@@ -11,7 +11,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_audit.formatting import counted_rows, distinct, number, percent, points, printable
+from calib_audit.formatting import (
+    counted_rows,
+    distinct,
+    number,
+    percent,
+    points,
+    printable,
+    two_digits,
+)
 from calib_audit.measures import Measures, larger_error
 from calib_audit.parts import (
     BEYOND,
@@ -323,7 +331,7 @@ def _evidence(
     what, more = "rows", ""
     if measures.blocks is not None:
         fewest, most = (
-            each and _rounded(each * measures.blocks / measures.n) for each in (fewest, most)
+            each and two_digits(each * measures.blocks / measures.n) for each in (fewest, most)
         )
         what, more = "blocks like these", ", of which more rows tell little"
     if most is None:
@@ -334,11 +342,6 @@ def _evidence(
         )
     between = f"about {fewest:,}" if fewest == most else f"between {fewest:,} and {most:,}"
     return f"{text}a decision would take {between} {what}{more}."
-
-
-def _rounded(n: float) -> int:
-    """To two digits."""
-    return int(round(n, min(2 - len(str(int(n))), 0)))
 
 
 def _rows(measures: Measures) -> str:
@@ -492,7 +495,7 @@ def _decided_at(
     step = bisect_left(range(1, _MOST_STEPS + 1), True, key=decides) + 1
     if step > _MOST_STEPS:
         return None
-    return _rounded(2 ** (step / 4) * binnings[0].n)
+    return two_digits(2 ** (step / 4) * binnings[0].n)
 
 
 def _with_more(bins: BinSums, times: float, root: float) -> BinSums:
