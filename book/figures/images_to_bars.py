@@ -32,27 +32,30 @@ def draw_piles(ax: Axes) -> None:
             (slice(n, None), {"markerfacecolor": "none", "markeredgecolor": ORANGE}),
         ]
         for where, look in looks:
-            ax.plot(x[where], row[where], "o", markersize=2.8, markeredgewidth=1, **look)
-    ax.set(ylabel="Number of predictions", yticks=[], xlim=(0, 1), ylim=(-1, None))
+            ax.plot(x[where], row[where], "o", markersize=1.4, markeredgewidth=0.5, **look)
+    ax.set(ylabel="Predictions", yticks=[], xlim=(0, 1), ylim=(-1, None))
 
 
 def draw_bars(ax: Axes, one: Frame) -> None:
     draw_bins(ax, one.bins, one.bins.counts < FEW)
-    ax.set(ylabel="Accuracy")
+    ax.set(yticks=[0, 0.5, 1])
 
 
 def figure() -> Figure:
     first, *_, last = frames()
     check(first, last)
-    fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.4), layout="constrained")
+    fig, axes = plt.subplots(
+        1, 3, figsize=(4.8, 2.5), layout="constrained", width_ratios=[1.2, 1, 1]
+    )
     draw_piles(axes[0])
     draw_bars(axes[1], first)
     draw_bars(axes[2], last)
-    axes[0].set_title("Predictions fall into bins")
-    axes[1].set_title(f"As trained: mean gap {percent(first.gap)}")
-    axes[2].set_title(f"At T = {last.temperature:.2f}: mean gap {percent(last.gap)}")
+    axes[1].set_ylabel("Accuracy")
+    axes[0].set_title("Predictions\nfall into bins")
+    axes[1].set_title(f"As trained:\nmean gap {percent(first.gap)}")
+    axes[2].set_title(f"At T = {last.temperature:.2f}:\nmean gap {percent(last.gap)}")
     for ax in axes:
-        ax.set_xlabel("Confidence")
+        ax.set(xlabel="Confidence", xticks=[0, 0.5, 1])
         ax.spines[["top", "right"]].set_visible(False)
     return fig
 

@@ -460,7 +460,11 @@ class Watched:
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("request", lambda request: self.requests.append(request.url))
         self.tab.on("response", lambda answer: self.answers.append(answer))
-        self.tab.on("requestfailed", lambda request: self.errors.append(f"failed: {request.url}"))
+        self.tab.on("requestfailed", self.failed)
+
+    def failed(self, request: Any) -> None:
+        if request.failure != "net::ERR_ABORTED":  # by the next page, which a reader went on to
+            self.errors.append(f"failed: {request.url} ({request.failure})")
 
     def note(self, line: Any) -> None:
         if line.type in ("error", "warning"):

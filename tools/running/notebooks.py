@@ -94,7 +94,7 @@ def main() -> None:
             make(book, page, arguments.execute)
     if README.exists() and update(book):
         print(f"wrote {README}")
-    if arguments.execute and not arguments.chapters:
+    if arguments.execute:
         from tools.running.check_parts import store_parts
 
         store_parts()
