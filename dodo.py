@@ -24,6 +24,7 @@ from tools.running.kernel import plain_environment
 from tools.sources.book import Book
 from tools.sources.errors import plainly
 from tools.sources.generated import copy_of, maker, parts, reads, shown_in_chapters
+from tools.sources.locations import committed
 
 PROFILE = os.environ.get("PROFILE", "cpu")
 BUILD = Path("build")
@@ -89,7 +90,7 @@ def task_notebooks():
     return step(
         "tools.running.notebooks",
         sources=[*TOC, *pages, *settings, "tools/running", "tools/sources"],
-        targets=[path for page in CHAPTERS for path in (f"{page}.ipynb", BUILD / f"{page}.ipynb")],
+        targets=[path for page in CHAPTERS for path in (committed(page), BUILD / f"{page}.ipynb")],
     )
 
 
@@ -111,7 +112,7 @@ def task_nbval():
         check = step(
             *("tools.running.check_outputs", page, EXECUTED[page]),
             sources=["tools/running"],
-            made=[f"{page}.ipynb", EXECUTED[page]],
+            made=[committed(page), EXECUTED[page]],
         )
         yield {**check, "name": page}
 

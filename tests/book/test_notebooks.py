@@ -22,6 +22,7 @@ from tools.running.execute import parameters_of
 from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
+from tools.sources.locations import committed
 from tools.sources.opening import lower_picture
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ FOLDING = {f"{what}-{part}" for what in ("hide", "remove") for part in ("input",
 
 
 def stored(page: str) -> nbformat.NotebookNode:
-    return nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
+    return nbformat.read(ROOT / committed(page), as_version=4)
 
 
 def code_cells(page: str) -> list[nbformat.NotebookNode]:
@@ -45,22 +46,24 @@ def is_folded(cell: nbformat.NotebookNode) -> bool:
 
 
 def test_every_chapter_is_in_the_table_of_contents() -> None:
-    for suffix in (".md", ".ipynb"):
-        files = (ROOT / "notebooks").rglob(f"*{suffix}")
-        pages = {path.relative_to(ROOT).with_suffix("").as_posix() for path in files}
-        assert pages == set(PAGES)
+    for folder, suffix in (("notebooks", ".md"), ("notebooks/made", ".ipynb")):
+        files = (ROOT / folder).rglob(f"*{suffix}")
+        names = {path.relative_to(ROOT / folder).with_suffix("").as_posix() for path in files}
+        assert {f"notebooks/{name}" for name in names} == set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_committed_notebook_is_the_generated_one(page: str) -> None:
     generated = nbformat.writes(colab_notebook(BOOK, page, stored(page))) + "\n"
-    committed = (ROOT / f"{page}.ipynb").read_text("utf-8")
-    assert committed == generated, f"{page}.ipynb is not what {page}.md makes: `make notebooks`"
+    path = committed(page)
+    assert (ROOT / path).read_text("utf-8") == generated, (
+        f"{path} is not what {page}.md makes: `make notebooks`"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_committed_notebook_holds_its_texts_and_small_pictures(page: str) -> None:
-    text = (ROOT / f"{page}.ipynb").read_text("utf-8")
+    text = (ROOT / committed(page)).read_text("utf-8")
     assert len(text) < 400_000
     notebook = nbformat.reads(text, as_version=4)
     lower_picture(notebook.cells)
@@ -243,8 +246,8 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
         )
     # Of ten samples, four lie on an edge; what comes after them need not run.
     on_edges = "five = reliability_bins(confidences, correct, n_bins=5)"
-    of_page, committed = page_notebook(BOOK, page), stored(page)
-    for notebook in (of_page, committed):
+    of_page, before = page_notebook(BOOK, page), stored(page)
+    for notebook in (of_page, before):
         last = next(k for k, cell in enumerate(notebook.cells) if on_edges in cell.source)
         notebook.cells = notebook.cells[: last + 1]
     nbformat.write(of_page, tmp_path / "page.ipynb")
@@ -254,6 +257,6 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
         check=True,
     )
-    said = compare_run(page, committed, nbformat.read(tmp_path / "ran.ipynb", as_version=4))
+    said = compare_run(page, before, nbformat.read(tmp_path / "ran.ipynb", as_version=4))
     assert "Cell outputs differ" in said
     assert on_edges in said

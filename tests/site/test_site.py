@@ -21,6 +21,7 @@ from tests.thorough import mostly_thorough
 from tools.finishing.browser import PHONE
 from tools.finishing.pdf import joined
 from tools.sources.book import Book
+from tools.sources.locations import committed
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build/html"
@@ -132,7 +133,7 @@ def test_every_formula_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("chapter", BOOK.chapters)
 def test_a_colab_button_only_with_an_address(chapter: str) -> None:
-    path = f"{BOOK.repository or ''}/blob/{BOOK.branch}/{chapter}.ipynb".removeprefix(
+    path = f"{BOOK.repository or ''}/blob/{BOOK.branch}/{committed(chapter)}".removeprefix(
         "https://github.com"
     )
     button = f"https://colab.research.google.com/github{path}"
@@ -323,6 +324,7 @@ def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
 ) -> None:
     context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
     tab = context.new_page()
+    tab.clock.install()
     tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
     sizes = tab.evaluate(
         """() => [...document.querySelectorAll(".bd-main button")]
@@ -332,7 +334,7 @@ def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
     assert len(sizes) > 10
     assert min(sizes) >= 24
     tab.locator("button.theme-switch-button").tap()
-    tab.wait_for_timeout(500)
+    tab.clock.run_for(500)
     assert tab.locator(".tooltip:visible").count() == 0
     context.close()
 

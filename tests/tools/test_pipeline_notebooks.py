@@ -226,8 +226,8 @@ def test_a_picture_is_part_of_the_notebook(book: Book, published: Book) -> None:
         script = one.root / "book/figures/map.py"
         script.parent.mkdir(exist_ok=True)
         script.write_text("", "utf-8")
-        copy = one.root / "notebooks/figures/map.png"
-        copy.parent.mkdir(exist_ok=True)
+        copy = one.root / "notebooks/made/figures/map.png"
+        copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(b"a map")
         text = flat(one, figure)
         assert text.startswith("![A map of the chapters.](data:image/png;base64,YSBtYXA=)\n")
@@ -237,7 +237,7 @@ def test_a_picture_is_part_of_the_notebook(book: Book, published: Book) -> None:
 PICTURE = re.compile(r"!\[[^\]]+\]\((?!https://|data:)([^)]+)\)")
 
 
-@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("notebooks/**/*.ipynb")), ids=str)
+@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("notebooks/made/**/*.ipynb")), ids=str)
 def test_no_notebook_names_a_picture_beside_it(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     named = [name for cell in cells for name in PICTURE.findall(cell.source)]

@@ -26,6 +26,7 @@ from tools.running.kernel import heartbeat
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 from tools.sources.generated import parts
+from tools.sources.locations import committed
 
 CHANGELOG = "CHANGELOG.md"
 # The folder whose content goes into the site as it is.
@@ -101,7 +102,9 @@ def stage(book: Book, profile: str, folder: Path) -> None:
         # What a reader runs is the committed one, in plain Markdown.
         download = folder / DOWNLOADS / f"{page}.ipynb"
         download.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(f"{page}.ipynb", download)
+        shutil.copy2(committed(page), download)
+        # No page, but what links from other pages name, which hold in the repository as well.
+        shutil.copy2(f"{page}.md", folder / f"{page}.md")
     for name in ("_toc.yml", CHANGELOG):
         shutil.copy2(name, folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)

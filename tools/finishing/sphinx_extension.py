@@ -25,6 +25,7 @@ from tools.finishing.metadata import about
 from tools.finishing.pages import replaced
 from tools.sources.book import Book
 from tools.sources.errors import MystError
+from tools.sources.locations import committed
 
 # What sphinx-exercise and sphinx-proof name alike in each box, and MyST-NB puts into a summary.
 TWICE = re.compile(r' id="(?:exercise|solution|proof)-content"')
@@ -113,7 +114,7 @@ def _with_notebook(body: str, page: str, config: Config) -> str:
     if config.html_baseurl:
         options = config.html_theme_options
         place = options["repository_url"].removeprefix("https://github.com/")
-        colab = f"{COLAB}{place}/blob/{options['repository_branch']}/{page}.ipynb"
+        colab = f"{COLAB}{place}/blob/{options['repository_branch']}/{committed(page)}"
         links.append(f'<a href="{colab}">Open it in Colab</a>')
     return body.replace("</h1>", f'</h1>\n<div class="notebook-links">{" · ".join(links)}</div>', 1)
 

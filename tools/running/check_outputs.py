@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterable
 from copy import deepcopy
 from difflib import unified_diff
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +20,7 @@ from nbval.plugin import IPyNbCell, coalesce_streams, find_metadata_tags, nocolo
 
 from tools.running.notebook_pictures import difference, of_cell, small
 from tools.sources.book import figure_of
-from tools.sources.locations import place
+from tools.sources.locations import committed, place
 from tools.sources.opening import lower_picture
 from tools.sources.pairing import paired
 
@@ -53,11 +52,11 @@ class Comparison:
 
 def check_outputs(page: str, executed: str) -> None:
     """Exit with what differs when an output or a figure does."""
-    path, run = Path(f"{page}.ipynb"), nbformat.read(executed, as_version=4)
+    path, run = committed(page), nbformat.read(executed, as_version=4)
     if not has_own_parameters(run):
         return
-    committed = nbformat.read(path, as_version=4)
-    said = compare_run(page, committed, run) or compare_figures(page, committed, run)
+    stored = nbformat.read(path, as_version=4)
+    said = compare_run(page, stored, run) or compare_figures(page, stored, run)
     if said:
         print(f"{path}: the outputs are not the stored ones.\n\n{said}\n\n{AGAIN}")
         sys.exit(1)
@@ -68,10 +67,10 @@ def has_own_parameters(run: NotebookNode) -> bool:
     return not any("injected-parameters" in cell.metadata.get("tags", []) for cell in run.cells)
 
 
-def compare_run(page: str, committed: NotebookNode, run: NotebookNode) -> str:
+def compare_run(page: str, stored: NotebookNode, run: NotebookNode) -> str:
     """What of a page that was run differs from its committed notebook; nothing if it agrees."""
     try:
-        return compare_cells(page, [(cell, own) for cell, own in paired(committed, run) if own])
+        return compare_cells(page, [(cell, own) for cell, own in paired(stored, run) if own])
     except ValueError as error:
         return str(error)
 
@@ -95,15 +94,15 @@ def compare_cells(page: str, cells: Iterable[tuple[NotebookNode, NotebookNode]])
     return "\n\n".join([*found[:SHOWN], *more])
 
 
-def compare_figures(page: str, committed: NotebookNode, run: NotebookNode) -> str:
+def compare_figures(page: str, stored: NotebookNode, run: NotebookNode) -> str:
     """Which figures of a run do not show what is stored, if there are any.
 
     A figure that varies between machines, such as that of a training, only has to be there.
     """
     said = []
-    committed = deepcopy(committed)
-    lower_picture(committed.cells)
-    for cell, own in paired(committed, run):
+    stored = deepcopy(stored)
+    lower_picture(stored.cells)
+    for cell, own in paired(stored, run):
         figure = figure_of(own.metadata) if own else None
         if figure and own and "varies" not in own.metadata.get("tags", []):
             drawn = of_cell(own)

@@ -4,7 +4,7 @@
     python -m tools.running.notebooks --execute    run them too, store their texts and pictures
     python -m tools.running.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
-`build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
+`build/notebooks/NAME.ipynb` becomes the page; `notebooks/made/NAME.ipynb` is committed, for Colab.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tools.sources.book import Book, chosen, figure_of
 from tools.sources.chapter_notebook import is_solutions, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import plainly
-from tools.sources.locations import place
+from tools.sources.locations import committed, place
 from tools.sources.myst import naming
 from tools.sources.opening import lower_picture, raise_picture
 from tools.sources.pairing import paired
@@ -36,8 +36,7 @@ def read_stored(path: Path) -> NotebookNode | None:
 
 def make(book: Book, page: str, execute: bool) -> None:
     """Write both notebooks of a page where they have changed; store new outputs if asked."""
-    path = Path(f"{page}.ipynb")
-    made = Path("build") / path
+    path, made = committed(page), Path("build", f"{page}.ipynb")
     write_if_changed(page_notebook(book, page), made)
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
@@ -46,7 +45,7 @@ def make(book: Book, page: str, execute: bool) -> None:
         from tools.running.execute import run
         from tools.running.notebook_pictures import kept, of_cell, show
 
-        ran = run(made, Path("build/reference") / path, "svg png", book.limit(page))
+        ran = run(made, Path("build/reference", f"{page}.ipynb"), "svg png", book.limit(page))
         printed = numbers_of(notebook)
         lower_picture(notebook.cells)
         for cell, of in paired(notebook, ran):

@@ -28,6 +28,7 @@ from tools.running.check_outputs import compare_cells
 from tools.running.execute import SECONDS_TO_START
 from tools.running.kernel import kernel_environment
 from tools.sources.book import Book, chosen
+from tools.sources.locations import committed
 
 VERSION = "3.13"
 VERSIONS = Path(__file__).with_name("colab-versions.txt")
@@ -130,7 +131,7 @@ def run(page: str, python: Path) -> bool:
 
 def differences(page: str, folder: Path) -> str:
     """What a run of the committed notebook in a folder prints that is not stored, or its error."""
-    path = Path(f"{page}.ipynb")
+    path = committed(page)
     try:
         ran = papermill.execute_notebook(
             path,

@@ -1,4 +1,4 @@
-"""Where the cells of notebooks stand in the source: every report names file, line and cell so."""
+"""Where notebooks are, and their cells in the source: so every report names file, line and cell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import jupytext
 # The cells of a notebook for Colab that stand in no source: for an answer, and this first line's.
 ANSWER = "# Your answer"
 INSTALLS = "# @title Install what is imported below, where it is missing"
+
+
+def committed(page: str) -> Path:
+    """The notebook that is made from `notebooks/NAME.md`, for Colab and GitHub."""
+    return Path(f"notebooks/made/{page.removeprefix('notebooks/')}.ipynb")
 
 
 def code_of(markdown: str) -> list[tuple[int, str]]:
@@ -33,4 +38,4 @@ def place(page: str, code: str) -> str:
         if True in fits:
             count = fits.index(True)
             return f"{page}.md:{cells[count][0]}: code cell {count + 1}"
-    return f"{page}.ipynb"
+    return str(committed(page))

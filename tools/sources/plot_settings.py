@@ -40,7 +40,7 @@ COLOURS = {
     *("#000000", "#ffffff", "#b0b0b0", "#cccccc", "#d3d3d3"),
     *("#0072b2", "#d55e00", "#595959", "#f0c7a6", *READABLE.values()),
 }
-COPIES = Path("notebooks/figures")
+COPIES = Path("notebooks/made/figures")
 
 
 def svg_of(figure: Figure) -> str:

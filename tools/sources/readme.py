@@ -7,6 +7,7 @@ from pathlib import Path
 from calib_utils._files import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
+from tools.sources.locations import committed
 from tools.sources.reading_time import reading_time
 
 README = Path("README.md")
@@ -17,7 +18,7 @@ HEAD = "| | Question | Chapter | Minutes |\n|--:|---|---|--:|"
 def table_of(book: Book) -> str:
     """A row for each numbered chapter, between two comments."""
     rows = [
-        f"| {number} | {book.question(page)} | [{book.title(page)}]({page}.ipynb) "
+        f"| {number} | {book.question(page)} | [{book.title(page)}]({committed(page)}) "
         f"| {reading_time(book.source(page))} |"
         for page, number in book.pages.items()
         if number
