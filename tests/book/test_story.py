@@ -95,7 +95,10 @@ def test_it_is_light(told: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module", params=[1280, 390])
 def tab(request: Any, browser: Any, told: dict[str, Any]) -> Iterator[Any]:
-    """The picture on a page of its own, wide and on a phone."""
+    """The picture on a page of its own, wide and on a phone, for who prefers no movement.
+
+    It then goes from state to state, so that no test waits for a window that scrolls.
+    """
     figure = FIGURE.format("images-to-bars")
     story = placed(figure, {"fig-images-to-bars": told}).replace('src="../_static/story.js"', "")
     style = course_style(**{"background": "white", "text-base": "black"})
@@ -104,30 +107,19 @@ def tab(request: Any, browser: Any, told: dict[str, Any]) -> Iterator[Any]:
         "<div style='height: 90vh'></div></article>"
     )
     size = {"width": request.param, "height": 800}
-    with script_page(browser, body, "story.js", viewport=size) as tab:
-        tab.set_default_timeout(5000)
+    with script_page(browser, body, "story.js", viewport=size, reduced_motion="reduce") as tab:
         yield tab
-
-
-# At the step, and when nothing moves any more.
-AT = "step => document.querySelector('output').textContent.startsWith(`${step + 1} of`)"
-STILL = """() => new Promise(done => {
-    let last = -1;
-    const look = () => (scrollY === last ? done(true) : ((last = scrollY), setTimeout(look, 120)));
-    look();
-})"""
 
 
 def go_to(tab: Any, step: int) -> None:
     """From the first step by the keyboard alone."""
+    words = tab.locator(".story-steps > p")
     tab.get_by_role("button", name="Next").focus()
-    first = tab.locator(".story-steps > p").first
-    first.evaluate("one => one.scrollIntoView({ block: 'end', behavior: 'instant' })")
-    for k in range(step + 1):
-        if k:
-            tab.keyboard.press("ArrowRight")
-        tab.wait_for_function(AT, arg=k)
-        tab.evaluate(STILL)
+    for _ in range(words.count()):
+        tab.keyboard.press("ArrowLeft")
+    for _ in range(step):
+        tab.keyboard.press("ArrowRight")
+    assert tab.locator("output").text_content().startswith(f"{step + 1} of")
 
 
 def heights(tab: Any, kind: str) -> np.ndarray:
@@ -153,19 +145,16 @@ def test_the_keyboard_leads_from_the_dots_to_bars_on_the_diagonal(
         gaps = HEIGHT * np.abs(accuracies - confidences)
         np.testing.assert_allclose(heights(tab, "play-gap"), gaps, atol=0.5)
         assert {frame["T"], frame["gap"]} <= {*tab.locator(".story text").all_text_contents()}
-    tab.keyboard.press("ArrowLeft")
-    tab.wait_for_function(AT, arg=4)
 
 
 def test_the_picture_stays_in_sight_while_the_words_go_by(tab: Any) -> None:
-    for step in range(6):
-        go_to(tab, step)
+    tab.emulate_media(reduced_motion="no-preference")
+    for words in tab.locator(".story-steps > p").all():
+        words.evaluate("one => one.scrollIntoView({ block: 'center', behavior: 'instant' })")
         box = tab.locator(".story svg").bounding_box()
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= 800
-        words = tab.locator(".story-steps > p").nth(step)
-        assert words.is_visible()
-        assert words.evaluate("one => one.classList.contains('story-now')")
+    tab.emulate_media(reduced_motion="reduce")
 
 
 def test_on_paper_the_still_picture_is_shown(tab: Any) -> None:
@@ -179,8 +168,6 @@ def test_on_paper_the_still_picture_is_shown(tab: Any) -> None:
 
 def test_who_prefers_no_movement_steps_from_state_to_state(tab: Any) -> None:
     """The buttons show one state and its words after another, and nothing scrolls."""
-    tab.emulate_media(reduced_motion="reduce")
-    tab.get_by_role("button", name="Back").press("ArrowLeft")
     words = tab.locator(".story-steps > p")
     while not words.first.is_visible():
         tab.get_by_role("button", name="Back").press("Enter")
@@ -190,7 +177,6 @@ def test_who_prefers_no_movement_steps_from_state_to_state(tab: Any) -> None:
         assert visible == [k == step for k in range(6)]
         tab.get_by_role("button", name="Next").press("Enter")
     assert tab.evaluate("scrollY") == where
-    tab.emulate_media(reduced_motion="no-preference")
 
 
 def test_one_can_skip_the_story(tab: Any) -> None:
