@@ -44,8 +44,9 @@ DOIT_CONFIG = {
     "default_tasks": ["site"],
 }
 
-# What any code of the book may read.
-MODULE = ("requirements.lock", "calib_utils", "calib_audit", "calib_records", "tools/running")
+# What any code of the book may read, and what runs a chapter.
+MODULE = ("requirements.lock", "calib_utils", "calib_audit", "calib_records")
+RUNS = ("tools/running/execute.py", "tools/running/kernel.py", "tools/sources/plot_settings.py")
 TOC = ("_toc.yml", "_config.yml")
 SCRIPTS = ("tools", "benchmarks", "classroom/goals.py", "book/*.py", "book/*/*.py", "book/*/*.toml")
 
@@ -99,7 +100,7 @@ def task_papermill():
     for page in CHAPTERS:
         run = step(
             *("tools.running.execute", page, PROFILE, json.dumps(PARAMETERS[page])),
-            sources=MODULE,
+            sources=[*MODULE, *RUNS],
             made=[BUILD / f"{page}.ipynb"],
             targets=[EXECUTED[page]],
         )

@@ -51,10 +51,13 @@ def figure() -> Figure:
     draw_bars(axes[1], first)
     draw_bars(axes[2], last)
     axes[1].set_ylabel("Accuracy")
-    axes[0].set_title("Predictions\nfall into bins")
-    axes[1].set_title(f"As trained:\nmean gap {percent(first.gap)}")
-    axes[2].set_title(f"At T = {last.temperature:.2f}:\nmean gap {percent(last.gap)}")
-    for ax in axes:
+    titles = (
+        "Predictions\nfall into bins",
+        f"As trained:\nmean gap {percent(first.gap)}",
+        f"At T = {last.temperature:.2f}:\nmean gap {percent(last.gap)}",
+    )
+    for ax, title in zip(axes, titles, strict=True):
+        ax.set_title(title, pad=10)
         ax.set(xlabel="Confidence", xticks=[0, 0.5, 1])
         ax.spines[["top", "right"]].set_visible(False)
     return fig

@@ -88,15 +88,15 @@ def main() -> None:
     arguments = parser.parse_args()
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
+    if arguments.execute:
+        from tools.running.check_parts import store_parts
+
+        store_parts()  # first, for notebooks hold them
     for page in chosen(book.chapters, arguments.chapters):
         with naming(page):
             make(book, page, arguments.execute)
     if README.exists() and update(book):
         print(f"wrote {README}")
-    if arguments.execute:
-        from tools.running.check_parts import store_parts
-
-        store_parts()
 
 
 if __name__ == "__main__":
