@@ -69,7 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--folder", type=Path, default=Path("runs"), help="for the checkpoints (default: runs)")
     add("--records", type=Path, help="folder for the records (default: inside calib_records)")
     add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")
-    add("--scheduler", metavar="ADDRESS", help="of a Dask cluster that makes the runs instead")
     add("--device", choices=("cpu", "cuda"), help="default: the GPUs if there are any")
     add("--grids", type=Path, metavar="FILE", help="other grids than the course's")
     instead = parser.add_mutually_exclusive_group()
@@ -101,7 +100,6 @@ def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:
             args.folder,
             args.records,
             jobs=args.jobs,
-            scheduler=args.scheduler,
             device=args.device,
         )
     if failed:

@@ -1,4 +1,4 @@
-"""Make the runs of grids, one after the other or shared among processes and machines."""
+"""Make the runs of grids, one after the other or shared among processes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ def run_grid(
     records: Path | str | None = None,
     *,
     jobs: int = 1,
-    scheduler: str | None = None,
     device: str | None = None,
     progress: bool = True,
 ) -> dict[str, str]:
@@ -45,12 +44,9 @@ def run_grid(
         jobs: runs at a time on this machine, by joblib. They take turns with its GPUs. If one of
             the processes is killed, for example for lack of memory, the remaining runs are made one
             at a time.
-        scheduler: address of a Dask scheduler, such as "tcp://10.0.0.1:8786": its workers make
-            the runs instead. They need ``folder`` and ``records`` at the same paths, and one
-            thread each.
         device: "cpu" or "cuda"; the GPUs if there are any, by default.
-        progress: whether to estimate the time (not for other machines), and to show a bar for the
-            grid, and one for the run if there is one at a time.
+        progress: whether to estimate the time, and to show a bar for the grid, and one for the run
+            if there is one at a time.
 
     Returns:
         For each run that failed, its grid and name, as "grid/name", and the error.
@@ -67,10 +63,10 @@ def run_grid(
     repeats = [run for run in missing if run is not first[run.training]]
     trained = [run for run in missing if run is first[run.training]]
     first_of_grid = {run.grid: run.name for run in reversed(runs)}
-    alone = jobs == 1 and not scheduler
+    alone = jobs == 1
     tqdm = progress_bars(progress and rank() == 0)
     cost = None
-    if progress and trained and not scheduler:
+    if progress and trained:
         cost = estimate(trained, folder, device, tqdm)
 
     def attempt(place: int, run: Run) -> Any:
@@ -79,7 +75,7 @@ def run_grid(
 
     failed = {}
     with (
-        _workers(scheduler),
+        _workers(),
         tqdm(
             desc="runs" + (f", {duration(cost.seconds)} in all" if cost else ""),
             initial=len(runs) - len(missing),
@@ -95,7 +91,7 @@ def run_grid(
                 bar.set_postfix_str(some[0].name)
             tasks = {f"{run.grid}/{run.name}": attempt(n, run) for n, run in enumerate(some)}
             names = [run.name for run in some[1:]] if alone else []
-            for done, (key, problem) in enumerate(_as_they_end(tasks, jobs, scheduler)):
+            for done, (key, problem) in enumerate(_as_they_end(tasks, jobs)):
                 if problem:
                     failed[key] = problem
                 bar.set_postfix_str(names[done] if done < len(names) else key)
@@ -133,42 +129,31 @@ def _attempt(
     return key, ""
 
 
-def _as_they_end(
-    tasks: dict[str, Any], jobs: int, scheduler: str | None
-) -> Iterator[tuple[str, str]]:
+def _as_they_end(tasks: dict[str, Any], jobs: int) -> Iterator[tuple[str, str]]:
     """The result of `_attempt` for each of ``tasks``, with its key."""
     left = dict(tasks)
     try:
-        for key, problem in _parallel(left.values(), jobs, scheduler):
+        for key, problem in _parallel(left.values(), jobs):
             del left[key]
             yield key, problem
     except BrokenExecutor:  # a process was killed, in an unknown run
         for key, task in left.items():
             try:
-                yield from _parallel([task], 2, scheduler)  # in its own process
+                yield from _parallel([task], 2)  # in its own process
             except BrokenExecutor:
                 yield key, "its process was killed, perhaps for lack of memory"
 
 
-def _parallel(tasks: Iterable[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[str, str]]:
-    parallel = Parallel(
-        n_jobs=-1 if scheduler else jobs, return_as="generator_unordered", batch_size=1
-    )
-    return iter(parallel(list(tasks)))
+def _parallel(tasks: Iterable[Any], jobs: int) -> Iterator[tuple[str, str]]:
+    return iter(Parallel(jobs, return_as="generator_unordered", batch_size=1)(list(tasks)))
 
 
 @contextmanager
-def _workers(scheduler: str | None) -> Iterator[Any]:
-    """The backend of joblib for the runs: a Dask cluster, or processes of this machine."""
-    if not scheduler:
-        try:
-            with parallel_config(backend="loky") as config:
-                yield config
-        except BaseException:  # so that no process goes on alone
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
-            raise
-        return
-    from distributed import Client
-
-    with Client(scheduler), parallel_config(backend="dask") as config:
-        yield config
+def _workers() -> Iterator[None]:
+    """Processes of this machine, none of which goes on alone."""
+    try:
+        with parallel_config(backend="loky"):
+            yield
+    except BaseException:
+        get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        raise

@@ -748,21 +748,12 @@ class TestSharing:
         assert run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False) == {}
         same_numbers("weight-decay", tmp_path, expected)
 
-    @pytest.mark.thorough
-    def test_dask_cluster_ends_like_one_process(self, tiny, expected, tmp_path):
-        cluster = pytest.importorskip("distributed").LocalCluster
-        with cluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local:
-            runs = plan_grid("weight-decay", "cpu", tiny)
-            address = local.scheduler_address
-            assert run_grid(runs, tmp_path, tmp_path, scheduler=address, progress=False) == {}
-        same_numbers("weight-decay", tmp_path, expected)
-
     # Last: it ends the processes that the tests above share.
     @pytest.mark.thorough
     def test_a_killed_process_takes_only_its_run_with_it(self, tmp_path):
         tasks = {key: delayed(dying_worker.end)(key, tmp_path) for key in ("a", "dies", "b", "c")}
-        with runner._workers(None):
-            ends = dict(runner._as_they_end(tasks, 2, None))
+        with runner._workers():
+            ends = dict(runner._as_they_end(tasks, 2))
         assert ends.pop("dies") == "its process was killed, perhaps for lack of memory"
         assert ends == {"a": "", "b": "", "c": ""}
         assert (tmp_path / "dies").read_text() == "xx"  # once beside others, once alone
