@@ -17,6 +17,9 @@ MODULE_TESTS := tests/test_contracts.py \
   $(addprefix tests/,predictions metrics recalibration decisions comparing plots records)
 # A grep for the files of tests that need neither the book nor a browser.
 NO_BOOK := grep -rLE --include='test_*.py' '(from|import) (benchmarks|book|classroom|tools)\b|browser
+# Codespell's list of British words, each with the American one, and American words that code has.
+SPELLINGS = $(VENV)/lib/python3.*/site-packages/codespell_lib/data/dictionary_en-GB_to_en-US.txt
+IN_CODE := capitalize,center,color,digitize,license,licenses,math,minimize,normalize,optimize,optimizer,practice,regularization
 # What needs the built book.
 SITE_TESTS := tests/site
 
@@ -107,6 +110,9 @@ lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell
+	@mkdir -p build
+	@sed -E 's/^([^-]+)->([^,]+).*/\2->\1/' $(SPELLINGS) > build/american.txt
+	-@$(BIN)/codespell -D build/american.txt -L $(IN_CODE) README.md book notebooks classroom/assignments
 	$(BIN)/python -m tools.sources.prose
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache

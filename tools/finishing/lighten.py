@@ -1,4 +1,4 @@
-"""Make a built site light: one style sheet, one script, icons in the page, nothing unused.
+"""Make a built site light: one style sheet, one script, icons in the page.
 
 Sphinx and the theme put some 25 files on every page, of which a page needs a sixth. What a reader
 sees and can do is the same afterwards.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from tools.finishing.pages import pages_of, replaced
@@ -37,9 +35,6 @@ PART = re.compile(
 )
 # An icon has it, and a drawing may not.
 TITLE = re.compile(r'\s+title="[^"]*"')
-# Names, signs and spaces in code, which both themes draw as they draw the text around them.
-PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
-
 # Icons are in the pages already, there are no tabs, folds are HTML's own, and the search is ours.
 NOT_NEEDED = (
     *("fontawesome.js", "design-tabs.js", "togglebutton.js"),
@@ -72,7 +67,6 @@ def lighten(site: Path) -> None:
     (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
     for path, text in pages.items():
         path.write_text(with_one_sheet_and_script(text, path), "utf-8")
-    _delete_unused(site, pages)
 
 
 def tidy(text: str, where: object) -> str:
@@ -84,7 +78,7 @@ def tidy(text: str, where: object) -> str:
         return f'<details class="menu-part"{is_open}>{summary}\n{part["pages"]}</details>'
 
     text = replaced(text, NAMED, lambda found: found[1], where)
-    return PLAIN_CODE.sub(r"\1", UNTITLED.sub("", replaced(text, PART, folded, where)))
+    return UNTITLED.sub("", replaced(text, PART, folded, where))
 
 
 def lighten_page(site: Path, page: str) -> None:
@@ -153,19 +147,3 @@ def _sheets(site: Path, name: str) -> dict[str, str]:
     for found in IMPORT.finditer(text):
         sheets |= _sheets(site, posixpath.normpath(f"{posixpath.dirname(name)}/{found['path']}"))
     return sheets | {name: IMPORT.sub("", text)}
-
-
-def _delete_unused(site: Path, pages: Iterable[Path]) -> None:
-    """What nothing names any more; the copies of the sources, and their index."""
-    shutil.rmtree(site / "_sources", ignore_errors=True)
-    (site / "searchindex.js").unlink(missing_ok=True)
-    kept = [*pages, site / STYLE, site / CODE]
-    text = "".join(path.read_text("utf-8") for path in kept)
-    for path in sorted((site / "_static").rglob("*"), reverse=True):
-        if path.name == "LICENSE":
-            continue
-        if path.is_dir():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif path not in kept and (f"/{path.name}" not in text or path.suffix == ".map"):
-            path.unlink()

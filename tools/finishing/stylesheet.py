@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import tinycss2
-from tinycss2.ast import Declaration, QualifiedRule
+from tinycss2.ast import QualifiedRule
 
 # What the theme's scripts, the dialogs and tooltips of Bootstrap, and our scripts make.
 FROM_SCRIPTS = re.compile(
@@ -24,12 +24,6 @@ FROM_SCRIPTS = re.compile(
 )
 NAMES = re.compile(r'<([a-z][\w-]*)|\s(?:class|id)="([^"]*)"')
 LIGHT = re.compile(r'html\[data-theme="?light"?\]')
-READ = re.compile(r"var\(\s*(--[\w-]+)")
-# A variable and its value; the semicolon of an address in it does not end it.
-VARIABLE = re.compile(
-    r"""(?<=[{;])(--[\w-]+):(?:url\([^"')]*\)|"[^"]*"|'[^']*'|[^;{}"'])*(?:;|(?=\}))"""
-)
-EMPTY = re.compile(r"(?:(?<=[{}])|^)(?:[^{}@]+|@(?:media|supports|container)[^{}]*)\{;*\}")
 # The icons are drawings in the pages.
 ICONS = re.compile(r"@font-face[^}]*Font\\? Awesome")
 URL = re.compile(r"url\((?P<quote>[\"']?)(?!data:|#)(?P<path>[^)\"']+)(?P=quote)\)")
@@ -46,12 +40,7 @@ def one_sheet(sheets: dict[str, str], folder: str, pages: Iterable[str]) -> str:
         tinycss2.parse_stylesheet(_relocated(sheet, path, folder), True, True)
         for path, sheet in sheets.items()
     )
-    css, longer = "".join(rule for rules in parsed for rule in _used(rules, names)), ""
-    while css != longer:
-        longer, read = css, {*READ.findall(text), *READ.findall(css)}
-        css = VARIABLE.sub(lambda found: found[0] if found[1] in read else "", css)  # noqa: B023
-        css = EMPTY.sub("", css)
-    return css
+    return "".join(rule for rules in parsed for rule in _used(rules, names))
 
 
 def _relocated(text: str, sheet: str, folder: str) -> str:
@@ -69,7 +58,7 @@ def _used(rules: list[Any], names: set[str]) -> Iterator[str]:
     for rule in rules:
         if isinstance(rule, QualifiedRule):
             if selectors := [s for s in _split(rule.prelude) if _may_match(s, names)]:
-                yield f"{','.join(map(_text, selectors))}{{{_squeezed(rule.content)}}}"
+                yield f"{','.join(map(_text, selectors))}{{{_text(rule.content)}}}"
         elif rule.content and rule.lower_at_keyword in ("media", "supports", "layer", "container"):
             inner = tinycss2.parse_rule_list(rule.content, True, True)
             if kept := "".join(_used(inner, names)):
@@ -96,16 +85,6 @@ def _may_match(selector: list[Any], names: set[str]) -> bool:
         if token.type == "hash" or (token.type == "ident" and before != ":")
     )
     return all(name in names or FROM_SCRIPTS.fullmatch(name) for name in asked)
-
-
-def _squeezed(content: list[Any]) -> str:
-    kept = []
-    for one in tinycss2.parse_blocks_contents(content, True, True):
-        if isinstance(one, Declaration):
-            kept.append(f"{one.name}:{_text(one.value)}{'!important' * one.important}")
-        else:
-            kept.append(one.serialize())
-    return ";".join(kept)
 
 
 def _text(tokens: list[Any]) -> str:

@@ -17,6 +17,7 @@ LISTS = [
 ]
 ENTRIES = [entry for entries in LISTS for entry in entries]
 MOST_WORDS = 4  # of a term; what is longer and in bold is a sentence to remember
+STEM = 5  # letters that forms of a word share, such as "calibrated" and "calibration"
 
 
 def terms(entry: list[str]) -> list[str]:
@@ -38,40 +39,8 @@ def in_bold(page: str) -> list[str]:
     return [" ".join(text.split()) for text in found]
 
 
-def words_of(term: str) -> list[str]:
-    return re.findall(r"[a-z]+", term.lower())
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether two words are forms of one, such as "calibrated" and "calibration"."""
-    shared = min(len(one), len(other))
-    return (
-        one[: max(3, shared - 3)] == other[: max(3, shared - 3)] and abs(len(one) - len(other)) < 5
-    )
-
-
-def names(term: str, entry: list[str]) -> bool:
-    """Whether a term is one of the names of the entry, in any form."""
-    found = [words_of(name) for name in english(entry)]
-    return any(
-        len(name) == len(words_of(term)) and all(map(alike, name, words_of(term))) for name in found
-    )
-
-
-def begins_or_ends(term: str, entry: list[str]) -> bool:
-    """Whether a term and a name begin or end alike: "baseline" and "percentile bootstrap" do."""
-    wanted = words_of(term)
-    for name in map(words_of, english(entry)):
-        n = min(len(name), len(wanted))
-        if all(map(alike, name[:n], wanted[:n])) or all(map(alike, name[-n:], wanted[-n:])):
-            return True
-    return False
-
-
-def entries_of(term: str) -> list[list[str]]:
-    """The entries that a term in bold may mean."""
-    same = [entry for entry in ENTRIES if names(term, entry)]
-    return same or [entry for entry in ENTRIES if begins_or_ends(term, entry)]
+def stems(term: str) -> set[str]:
+    return {word[:STEM] for word in re.findall(r"[a-z]+", term.lower())}
 
 
 def pages_of(text: str) -> set[str]:
@@ -82,11 +51,12 @@ def pages_of(text: str) -> set[str]:
 
 def unexplained() -> Iterator[str]:
     """Terms in bold that have no entry; what a sentence only stresses is in italics."""
+    known = {stem for entry in ENTRIES for name in english(entry) for stem in stems(name)}
     for page in (page for page in BOOK.chapters if "/solutions/" not in page):
         found = {
             t for t in in_bold(page) if t[0].islower() and not t.endswith((".", ":", "?", ","))
         }
-        unknown = {t for t in found if len(t.split()) <= MOST_WORDS and not entries_of(t)}
+        unknown = {t for t in found if len(t.split()) <= MOST_WORDS and stems(t) - known}
         if unknown:
             yield f"{page}: bold, and not in the glossary: {', '.join(sorted(unknown))}"
 

@@ -2,15 +2,14 @@
 
 Words against a plan, the mean length of a sentence and the share below nine words, home-made words
 where the field has one, statistics in part I, the number of questions, and what a guesser who looks
-only at the form of the options would earn. Then American spellings, terms in bold without an entry
-in the glossary, and terms before the chapter that introduces them.
+only at the form of the options would earn. Then terms in bold without an entry in the glossary, and
+terms before the chapter that introduces them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import permutations
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from tools.sources.book import Book
 from tools.sources.glossary import too_early, unexplained
 from tools.sources.myst import Directive, Text, parse
 from tools.sources.questions import Question, read_question
-from tools.sources.spelling import american_words
 
 # Planned words, questions and exercises included.
 WORDS = {
@@ -132,27 +130,15 @@ MARKS: dict[str, Callable[[Question], Marked]] = {
 RULES = [(wanted, name) for name in MARKS for wanted in (True, False)]
 
 
-def left_by(question: Question, *rules: tuple[bool, str]) -> Marked:
-    """The options that are left by one rule after the other; one that leaves none is dropped."""
-    left = [True] * len(question.answers)
-    for wanted, name in rules:
-        kept = [a and mark == wanted for a, mark in zip(left, MARKS[name](question), strict=True)]
-        left = kept if any(kept) else left
-    return left
-
-
-def earned(questions: list[Question], *rules: tuple[bool, str]) -> float:
-    """The share of the questions with one right option that a guesser gets right, on average."""
-    hits = [
-        sum(a.is_right for a, kept in zip(q.answers, left, strict=True) if kept) / sum(left)
-        for q in questions
-        for left in [left_by(q, *rules)]
-    ]
+def earned(questions: list[Question], wanted: bool, name: str) -> float:
+    """The share that a guesser gets right who takes, or avoids, the options with a mark."""
+    hits = []
+    for question in questions:
+        left = [mark == wanted for mark in MARKS[name](question)]
+        left = left if any(left) else [True] * len(left)
+        right = (one.is_right for one in question.answers)
+        hits.append(sum(a for a, kept in zip(right, left, strict=True) if kept) / sum(left))
     return float(np.mean(hits))
-
-
-def told(rules: tuple[tuple[bool, str], ...]) -> str:
-    return ", then ".join(f"{'take' if wanted else 'avoid'} {name}" for wanted, name in rules)
 
 
 def asked(markdown: str) -> list[Question]:
@@ -186,12 +172,11 @@ def report(book: Book) -> None:
             for question in questions
             if not question.is_number and sum(one.is_right for one in question.answers) == 1
         ]
-    print("\n".join([*notes, *unexplained(), *too_early(), *american_words()]))
-    chance = earned(with_one_right)
-    for n in (1, 2):
-        best = max(permutations(RULES, n), key=lambda rules: earned(with_one_right, *rules))
-        more = earned(with_one_right, *best) - chance
-        print(f"The best rule of {n} for guessing earns {more:+.0%} beyond chance: {told(best)}")
+    print("\n".join([*notes, *unexplained(), *too_early()]))
+    chance = np.mean([1 / len(question.answers) for question in with_one_right])
+    wanted, name = max(RULES, key=lambda rule: earned(with_one_right, *rule))
+    more, does = earned(with_one_right, wanted, name) - chance, "take" if wanted else "avoid"
+    print(f"The best rule for guessing earns {more:+.0%} beyond chance: {does} {name}")
 
 
 if __name__ == "__main__":
