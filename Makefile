@@ -39,6 +39,7 @@ book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html 
 
 page: $(INSTALLED) ## Run one chapter, check its outputs, build its page (NAME=ece-and-mce), once there is a book
 	@PROFILE=$(PROFILE) $(BIN)/python -m doit page:notebooks/$(NAME)
+	@$(BIN)/python -m tools.running.notebooks --changed $(NAME)
 	@echo "The page is build/html/notebooks/$(NAME).html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs and figures anew (CHAPTER=ece-and-mce for one)

@@ -2,6 +2,7 @@
 
     python -m tools.running.notebooks             write all notebooks that the sources have outgrown
     python -m tools.running.notebooks --execute    run them too, store their texts and pictures
+    python -m tools.running.notebooks --changed    say which numbers in edited lines no cell prints
     python -m tools.running.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/made/NAME.ipynb` is committed, for Colab.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,12 +83,33 @@ def outdated(markdown: str, lost: set[str]) -> Iterator[str]:
             yield f"{number}: no cell prints {said} any more: {line.strip()}"
 
 
+def unprinted(page: str) -> Iterator[str]:
+    """Each line that has been edited since the last commit with a number that no cell prints."""
+    diff = ["git", "diff", "-U0", "HEAD", "--", f"{page}.md"]
+    said = subprocess.run(diff, capture_output=True, text=True, check=False).stdout
+    notebook = nbformat.read(committed(page), as_version=4)
+    code = " ".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    known = numbers_of(notebook) | set(NUMBER.findall(code))
+    lines = Path(f"{page}.md").read_text("utf-8").splitlines()
+    for start, count in re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", said, re.MULTILINE):
+        for number in range(int(start), int(start) + int(count or 1)):
+            new = {found for found in NUMBER.findall(lines[number - 1]) if len(found) > 1} - known
+            if new:
+                yield f"{page}.md:{number}: no cell prints {', '.join(sorted(new))}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
+    parser.add_argument("--changed", action="store_true", help="look at numbers in edited lines")
     arguments = parser.parse_args()
     book = Book()
+    if arguments.changed:
+        for page in chosen(book.chapters, arguments.chapters):
+            for line in unprinted(page):
+                print(line)
+        return
     book.labels  # noqa: B018  read all pages first: an error in one names that one
     if arguments.execute:
         from tools.running.check_parts import store_parts
