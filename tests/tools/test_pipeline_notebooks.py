@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
 import sys
 import tomllib
 import types
@@ -16,13 +17,14 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from calib_utils import __version__
 from tests.tiny_book import HEAD, ONE, REPOSITORY, write_tiny_book
+from tools.running.notebooks import doubtful
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.directives import DIRECTIVES
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
-from tools.sources.locations import INSTALLS
+from tools.sources.locations import INSTALLS, committed
 from tools.sources.myst import Directive, MystError, parse
 from tools.sources.opening import (
     MODULE,
@@ -643,3 +645,22 @@ def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
     assert chapters
     for chapter in chapters:
         assert chapter.read_text("utf-8").startswith(HEAD.removesuffix("---\n")), chapter
+
+
+def test_an_edited_line_with_a_number_or_a_word_of_its_own_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_tiny_book(tmp_path))
+    page = "notebooks/01-one"
+    write_if_changed(colab_notebook(Book(), page), committed(page))
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "All"]):
+        name = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.hooksPath=/dev/null"]
+        subprocess.run(["git", *name, *command], check=True)
+    assert list(doubtful(page)) == []
+    path = Path(f"{page}.md")
+    path.write_text(path.read_text("utf-8") + "\nThe first is 0.75, and calibraetd.\n", "utf-8")
+    line = len(path.read_text("utf-8").splitlines())
+    assert list(doubtful(page)) == [
+        f"{page}.md:{line}: no cell has 0.75",
+        f"{page}.md:{line}: nowhere else: calibraetd",
+    ]

@@ -2,7 +2,7 @@
 
     python -m tools.running.notebooks             write all notebooks that the sources have outgrown
     python -m tools.running.notebooks --execute    run them too, store their texts and pictures
-    python -m tools.running.notebooks --changed    say which numbers in edited lines no cell prints
+    python -m tools.running.notebooks --changed    say what is doubtful in edited lines
     python -m tools.running.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/made/NAME.ipynb` is committed, for Colab.
@@ -30,6 +30,7 @@ from tools.sources.pairing import paired
 from tools.sources.readme import README, update
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]\d)")
+WORD = re.compile(r"[a-z]+")
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -83,31 +84,38 @@ def outdated(markdown: str, lost: set[str]) -> Iterator[str]:
             yield f"{number}: no cell prints {said} any more: {line.strip()}"
 
 
-def unprinted(page: str) -> Iterator[str]:
-    """Each line that has been edited since the last commit with a number that no cell prints."""
-    diff = ["git", "diff", "-U0", "HEAD", "--", f"{page}.md"]
-    said = subprocess.run(diff, capture_output=True, text=True, check=False).stdout
+def doubtful(page: str) -> Iterator[str]:
+    """Each line edited since the last commit with a number that no cell has, or a new word."""
+    source, text = f"{page}.md", Path(f"{page}.md").read_text("utf-8")
     notebook = nbformat.read(committed(page), as_version=4)
     code = " ".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    known = numbers_of(notebook) | set(NUMBER.findall(code))
-    lines = Path(f"{page}.md").read_text("utf-8").splitlines()
-    for start, count in re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", said, re.MULTILINE):
+    numbers = numbers_of(notebook) | set(NUMBER.findall(code))
+    words = set(_git("grep", "-ohiE", WORD.pattern, "HEAD", "--", "*.md").lower().split())
+    edited = _git("diff", "-U0", "HEAD", "--", source)
+    for start, count in re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))? @@", edited, re.MULTILINE):
         for number in range(int(start), int(start) + int(count or 1)):
-            new = {found for found in NUMBER.findall(lines[number - 1]) if len(found) > 1} - known
+            line = text.splitlines()[number - 1]
+            new = {found for found in NUMBER.findall(line) if len(found) > 1} - numbers
             if new:
-                yield f"{page}.md:{number}: no cell prints {', '.join(sorted(new))}"
+                yield f"{source}:{number}: no cell has {', '.join(sorted(new))}"
+            if new := {*WORD.findall(line.lower())} - words:
+                yield f"{source}:{number}: nowhere else: {', '.join(sorted(new))}"
+
+
+def _git(*command: str) -> str:
+    return subprocess.run(["git", *command], capture_output=True, text=True, check=False).stdout
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
-    parser.add_argument("--changed", action="store_true", help="look at numbers in edited lines")
+    parser.add_argument("--changed", action="store_true", help="look at edited lines")
     arguments = parser.parse_args()
     book = Book()
     if arguments.changed:
         for page in chosen(book.chapters, arguments.chapters):
-            for line in unprinted(page):
+            for line in doubtful(page):
                 print(line)
         return
     book.labels  # noqa: B018  read all pages first: an error in one names that one

@@ -30,7 +30,7 @@ from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
 from tools.sources.locations import ANSWER
 from tools.sources.myst import Directive, parse
-from tools.sources.opening import assigned, install_code, lower_picture, raise_picture
+from tools.sources.opening import PNG, assigned, install_code, lower_picture, raise_picture
 
 CHECKS = f"""\
 ## {CHECK}
@@ -52,6 +52,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
     """The committed notebook: plain Markdown, and the outputs of `stored`."""
     flattener = Flattener(book, page)
     cells: list[NotebookNode] = []
+    drawn: list[tuple[NotebookNode, str]] = []
     own = page_notebook(book, page).cells
     checks = [cell for cell in own if is_check(cell)]
     for cell in own:
@@ -76,6 +77,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         cell.metadata = _colab_metadata(tags, bool(title))
         cells.append(cell)
         if figure:
+            drawn.append((cell, figure["alt"]))
             caption = flattener.caption(figure["name"], figure["caption"])
             cells.append(new_markdown_cell(caption))
         if table:
@@ -89,6 +91,10 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
     if stored:
         lower_picture(stored.cells)
         _take_outputs(cells, stored.cells)
+        for cell, alt in drawn:
+            for output in cell.outputs:
+                if PNG in output.get("data", {}):
+                    output.metadata[PNG] = {"alt": alt}
     if not is_solutions(page):
         raise_picture(cells)
     return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))
