@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.site.test_site import BOOK, text_of
+from tests.thorough import mostly_thorough
 
 PAGES = [
     f"{page}.html"
@@ -28,7 +29,7 @@ def test_what_can_be_tried_is_on_these_pages() -> None:
     assert len(PAGES) >= 9
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", mostly_thorough(PAGES, PAGES[:4]))
 def test_focus_enters_and_leaves(page: str, browser: Any, address: str) -> None:
     tab = browser.new_page()
     tab.goto(address + page, wait_until="load")
@@ -52,7 +53,7 @@ def test_focus_enters_and_leaves(page: str, browser: Any, address: str) -> None:
     tab.close()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", mostly_thorough(PAGES, PAGES[:4]))
 def test_enter_presses_each_button_and_loses_no_focus(
     page: str, browser: Any, address: str
 ) -> None:

@@ -44,7 +44,7 @@ def letters(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.sub(r"\$[^$]+\$", "", text).lower())
 
 
-@pytest.mark.parametrize("page", mostly_thorough(CHAPTERS, CHAPTERS[:3]))
+@pytest.mark.parametrize("page", mostly_thorough(CHAPTERS, CHAPTERS[1:2]))
 def test_every_question_is_answered_by_keyboard(page: str, browser: Any, address: str) -> None:
     """Each answer in turn, on a phone; on paper the reasons are at the end of the chapter."""
     tab = browser.new_page(viewport=PHONE)

@@ -565,7 +565,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert watched.outside(address) == []
 
 
-@pytest.mark.parametrize("name", mostly_thorough(FILES, KINDS[:4]))
+@pytest.mark.parametrize("name", mostly_thorough(FILES, KINDS[:2]))
 def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
     """As who has only the files sees it."""
     start = SITE.as_uri()
