@@ -185,6 +185,14 @@ def test_the_order_of_the_classes_is_nothing_to_a_metric(name):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", sorted({*OF_CLASSES} - {"top_label"}))
+def test_the_order_of_the_rows_is_nothing_to_a_metric(name):
+    order = np.random.default_rng(1).permutation(N)
+    for scores, labels in data_of(name).values():
+        found, expected = USES[name](scores[order], labels[order]), USES[name](scores, labels)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 # ---------------------------------------------------------------- recalibrators
 
 
@@ -272,6 +280,7 @@ def check_masks(make):
         masked = np.zeros(logits.shape, bool)
         masked[np.arange(N), (LABELS + 1) % 4] = np.arange(N) % 3 == 0
         logits[masked] = mask
+        logits.flags.writeable = False
         probs = make().fit(logits, LABELS).predict_proba(logits)
         assert (probs[masked] == 0).all()
         check_probabilities(probs)

@@ -14,7 +14,6 @@ from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.one_run import epochs_done, has_record
 from calib_utils.experiments.runner import run_grid
 from calib_utils.records import load_experiment
-from calib_utils.training.distributed import process_group
 from calib_utils.training.networks import check_options
 from calib_utils.training.progress import progress_bars
 from calib_utils.training.timing import duration
@@ -61,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m calib_utils.experiments",
         description="Train the networks of the experiments and store a record of each. Runs that "
         "have a record are left out; one that was stopped continues from its checkpoint when the "
-        "same command is given again. Under torchrun several GPUs share each run.",
+        "same command is given again.",
     )
     add = parser.add_argument
     add("--grid", action="append", metavar="NAME", help="may be given again (default: all)")
@@ -94,14 +93,7 @@ def _estimate(runs: Sequence[Run], args: argparse.Namespace) -> None:
 
 
 def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    with process_group():
-        failed = run_grid(
-            runs,
-            args.folder,
-            args.records,
-            jobs=args.jobs,
-            device=args.device,
-        )
+    failed = run_grid(runs, args.folder, args.records, jobs=args.jobs, device=args.device)
     if failed:
         raise ValueError("\n  ".join(["these runs failed:", *map(": ".join, failed.items())]))
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from calib_utils.experiments.grids import Run
 from calib_utils.experiments.one_run import epochs_done, time_run
-from calib_utils.training.distributed import world_size
 from calib_utils.training.timing import duration
 
 __all__ = ["Cost", "estimate"]
@@ -72,8 +71,6 @@ def _seconds_an_epoch(run: Run, device: str | None) -> float | None:
     try:
         return time_run(run, device)
     except Exception:
-        if world_size() > 1:  # the other processes would wait
-            raise
         return None
 
 

@@ -27,7 +27,6 @@ from calib_utils.records import (
 from calib_utils.records.experiments import experiment_path
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits, train_validation_split
-from calib_utils.training.distributed import rank
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
 from calib_utils.training.progress import plain_warnings
@@ -66,8 +65,6 @@ def run_experiment(
     """
     checkpoint = checkpoint_path(run, folder)
     model, history = trained(run, device, progress, checkpoint)
-    if rank() > 0:
-        return
     _, validation, test = load_images(run.dataset, run.training_images)
     logits = predict_logits(model, test, device=device)
     on_validation = predict_logits(model, validation, device=device)

@@ -15,7 +15,6 @@ from joblib.externals.loky import get_reusable_executor
 from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run
 from calib_utils.experiments.one_run import has_record, run_experiment
-from calib_utils.training.distributed import from_first, rank, world_size
 from calib_utils.training.progress import progress_bars
 from calib_utils.training.timing import duration
 
@@ -53,18 +52,17 @@ def run_grid(
 
     Raises:
         ValueError: if a record exists that was made with different settings.
-        Exception: the error of a grid's first run, with a note that names the run. Under torchrun,
-            also an error of any run that the other processes do not share, as they would wait.
+        Exception: the error of a grid's first run, with a note that names the run.
     """
     folder = Path(folder).absolute()
     records = Path(records).absolute() if records else None
-    missing = from_first([run for run in runs if not has_record(run, records)])
+    missing = [run for run in runs if not has_record(run, records)]
     first = {run.training: run for run in reversed(missing)}
     repeats = [run for run in missing if run is not first[run.training]]
     trained = [run for run in missing if run is first[run.training]]
     first_of_grid = {run.grid: run.name for run in reversed(runs)}
     alone = jobs == 1
-    tqdm = progress_bars(progress and rank() == 0)
+    tqdm = progress_bars(progress)
     cost = None
     if progress and trained:
         cost = estimate(trained, folder, device, tqdm)
@@ -113,7 +111,7 @@ def _attempt(
     Raises:
         Exception: if the error does not concern this run alone.
     """
-    if device != "cpu" and world_size() == 1 and torch.cuda.device_count() > 1:
+    if device != "cpu" and torch.cuda.device_count() > 1:
         torch.cuda.set_device(place % torch.cuda.device_count())
     key = f"{run.grid}/{run.name}"
     try:
@@ -121,9 +119,6 @@ def _attempt(
     except Exception as error:
         if decisive:
             error.add_note(f"{key} failed, the first run of its grid: the other runs are not made")
-            raise
-        # All processes meet a loss that is not finite. Of other errors they may not know.
-        if world_size() > 1 and not isinstance(error, FloatingPointError):
             raise
         return key, f"{type(error).__name__}: {error}"
     return key, ""

@@ -21,7 +21,6 @@ from calib_utils.records.recipe import DIGITS_RECIPE
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits
 from calib_utils.training.devices import choose_device, environment
-from calib_utils.training.distributed import process_group, rank
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import NETWORKS, build_model
 
@@ -35,8 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         # A bad name fails now, not in an hour.
         record_path(args.record, "test", args.folder or Path())
-        with process_group():
-            _run(args)
+        _run(args)
     except (ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"error: {error}\n")
     except KeyboardInterrupt:
@@ -48,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m calib_utils.training",
         description="Train a network with the course's recipe and store its predictions. A run "
         "that was stopped continues from its checkpoint when the same command is given again; "
-        "a complete one only writes its records. Under torchrun several GPUs share one run.",
+        "a complete one only writes its records.",
     )
     add = parser.add_argument
     add("--model", choices=NETWORKS, required=True)
@@ -85,8 +83,6 @@ def _run(args: argparse.Namespace) -> None:
     history = train(
         model, training, recipe, seed=args.seed, device=device, checkpoint=args.checkpoint
     )
-    if rank() > 0:
-        return
     facts = read_facts(args.checkpoint)
     made = facts.get("environment") or environment(device)
     seconds = median(entry["seconds"] for entry in history)

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from calib_utils import __version__
-from calib_utils.training.distributed import world_size
 
 __all__ = ["arithmetic", "choose_device", "environment", "processor_name"]
 
@@ -58,8 +57,6 @@ def environment(device: torch.device) -> dict[str, Any]:
     else:
         threads = torch.get_num_threads()
         hardware = f"{processor_name()}, {threads} thread{'s' * (threads > 1)}"
-    if world_size() > 1:
-        hardware = f"{world_size()} processes, each {hardware}"
     versions = {name: version(name) for name in ("numpy", "torch", "torchvision")}
     return {
         "versions": {"calib_utils": __version__, "python": platform.python_version()} | versions,

@@ -3,9 +3,7 @@
 The images are kept on the device, and each batch is cropped, flipped and normalised there in a few
 tensor operations. Everything random in an epoch comes from the seed and
 the epoch's number, so a run that was killed and resumed ends at the same weights as one that was
-not: exactly on a CPU with as many threads, and on a GPU up to the order of additions. Several
-processes, started by torchrun, can train one network together: see
-`calib_utils.training.distributed`.
+not: exactly on a CPU with as many threads, and on a GPU up to the order of additions.
 """
 
 from __future__ import annotations
@@ -31,14 +29,6 @@ from calib_utils.training.batches import Batches, epoch_draws
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
 from calib_utils.training.devices import arithmetic, choose_device, environment
-from calib_utils.training.distributed import (
-    add_up,
-    from_first,
-    rank,
-    replicate,
-    share,
-    world_size,
-)
 from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.progress import plain_warnings, progress_bars
 
@@ -71,9 +61,9 @@ def train(
             the training, so one file serves runs with and without it.
         validation: images whose error and NLL join each epoch's entry in the history. The
             weights of lowest NLL are then kept, which early stopping needs.
-        after_epoch: called with the model in evaluation mode, in the first process only;
-            its result joins the epoch's entry in the history. If the weights are averaged, it gets
-            the average, which is also the one validated.
+        after_epoch: called with the model in evaluation mode; its result joins the epoch's entry in
+            the history. If the weights are averaged, it gets the average, which is also the one
+            validated.
         progress: whether to show a progress bar.
 
     Returns:
@@ -84,9 +74,8 @@ def train(
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
-            have classes, a batch has fewer images than there are processes, early stopping has
-            no validation images, or the checkpoint is damaged, of a different recipe, seed or
-            network, or not there for all processes.
+            have classes, early stopping has no validation images, or the checkpoint is damaged, or
+            of a different recipe, seed or network.
         FloatingPointError: if the loss stops being a finite number.
 
     Example:
@@ -99,12 +88,6 @@ def train(
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed: expected 0 to {2**32 - 1}, found {seed}")
-    smallest = len(data) % recipe.batch_size or recipe.batch_size
-    if smallest < world_size():
-        raise ValueError(
-            f"batch_size: {len(data)} images leave a batch of {smallest} for {world_size()} "
-            "processes; choose a different batch size, or fewer processes"
-        )
     if recipe.early_stopping and validation is None:
         raise ValueError("validation: early stopping needs images to validate on, found none")
     # Early stopping chooses the weights to keep, and does not change the training.
@@ -118,30 +101,27 @@ def train(
     history: list[dict[str, Any]] = []
     if checkpoint and Path(checkpoint).exists():
         history = load_checkpoint(Path(checkpoint), model, optimizer, trained, seed, copies)
-    if len(history) != from_first(len(history)):
-        raise ValueError(f"checkpoint: not every process finds {checkpoint}; share its folder")
 
-    first, replica = rank() == 0, replicate(model)
     batches = Batches(data, device, recipe.crop_padding)
     steps = math.ceil(len(data) / recipe.batch_size)
     # A bar within a bar would leave a line for each epoch wherever bars are text.
-    with progress_bars(progress and first)(
+    with progress_bars(progress)(
         desc="training", initial=len(history) * steps, total=recipe.epochs * steps, unit="batch"
     ) as bar:
         for epoch in range(len(history), recipe.epochs):
             bar.set_description_str(f"epoch {epoch + 1} of {recipe.epochs}", refresh=False)
             entry = _train_epoch(
-                replica, batches, optimizer, trained, seed, epoch, bar.update, average
+                model, batches, optimizer, trained, seed, epoch, bar.update, average
             )
             shown.eval()
-            if validation is not None and first:
+            if validation is not None:
                 entry |= _validated(shown, validation, device)
-            if after_epoch and first:
+            if after_epoch:
                 entry |= after_epoch(shown)
-            history.append(from_first(entry))
+            history.append(entry)
             if best is not None and _best_epoch(history) == epoch:
                 best.load_state_dict(shown.state_dict())
-            if checkpoint and first:
+            if checkpoint:
                 facts = {"recipe": recipe_settings(trained), "seed": seed, "history": history}
                 facts["environment"] = environment(device)
                 save_checkpoint(Path(checkpoint), model, optimizer, facts, copies)
@@ -248,20 +228,12 @@ def _train_epoch(
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate_at(epoch + first / n)
         end = min(first + recipe.batch_size, n)
-        step = share(first, end)
-        if recipe.mixup_alpha:  # every process mixes the whole batch, and uses its share
-            whole = slice(first, end)
-            images, targets = mixup(
-                batches.augmented(order[whole], draws[:, whole]),
-                F.one_hot(batches.labels[order[whole]], batches.n_classes).float(),
-                recipe.mixup_alpha,
-                mixed,
-            )
-            part = slice(step.start - first, step.stop - first)
-            images, targets = images[part], targets[part]
-        else:
-            images = batches.augmented(order[step], draws[:, step])
-            targets = batches.labels[order[step]]
+        step = slice(first, end)
+        images = batches.augmented(order[step], draws[:, step])
+        targets = batches.labels[order[step]]
+        if recipe.mixup_alpha:
+            shares = F.one_hot(targets, batches.n_classes).float()
+            images, targets = mixup(images, shares, recipe.mixup_alpha, mixed)
         with torch.autocast(device.type, dtype, enabled=dtype == torch.bfloat16):
             logits = model(images)
         if logits.shape[1] < batches.n_classes:
@@ -271,20 +243,18 @@ def _train_epoch(
             )
         loss = _loss(logits.float(), targets, recipe)
         optimizer.zero_grad(set_to_none=True)
-        # Over the batch, the mean of the processes' gradients is then the gradient of the mean.
-        mine = step.stop - step.start
-        (loss * (world_size() * mine / (end - first))).backward()
+        loss.backward()
         optimizer.step()
         if average is not None:
             average.update_parameters(model)
-        loss_sum += loss.detach() * mine
-        correct += _right(logits.detach().argmax(dim=1), targets) * (mine / len(targets))
+        loss_sum += loss.detach() * (end - first)
+        correct += _right(logits.detach().argmax(dim=1), targets)
         after_step()
     entry = {
         "epoch": epoch + 1,
         "learning_rate": recipe.learning_rate_at(epoch),
-        "train_loss": add_up(loss_sum).item() / n,
-        "train_accuracy": add_up(correct).item() / n,
+        "train_loss": loss_sum.item() / n,
+        "train_accuracy": correct.item() / n,
         "seconds": time.perf_counter() - start,
     }
     if not math.isfinite(entry["train_loss"]):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
+from benchmarks import blocks as benchmark
 from calib_utils.comparing import (
     Difference,
     corrected_difference,
@@ -14,7 +15,7 @@ from calib_utils.comparing import (
     paired_ece_difference,
 )
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.metrics.noise import resampled_gaps
+from calib_utils.metrics.noise import effective_blocks, resampled_gaps
 from calib_utils.predictions import as_predictions
 
 
@@ -252,3 +253,41 @@ def test_the_standard_error_of_weighted_differences_counts_effective_samples():
     expected = np.sqrt(squares.sum() * effective / (effective - 1))
     found = paired_difference(np.zeros(4), second, sample_weight=weights).standard_error
     assert found == pytest.approx(expected)
+
+
+CASE = (40, 25, 1.0, True, 0.0)  # blocks that are right or wrong as a whole
+
+
+def drawn(seed, error=0.0, case=CASE):
+    everyone = np.linspace(0.05, 0.99, 5_000)
+    return benchmark.draw_set(case, error, everyone, np.random.default_rng(seed))
+
+
+def test_paired_difference_is_the_jackknife_of_blocks():
+    rng = np.random.default_rng(2)
+    blocks = np.repeat(np.arange(30), rng.integers(1, 9, 30))
+    first, second = rng.random((2, len(blocks)))
+    found = paired_difference(first, second, blocks=blocks)
+    gaps = second - first
+    without = np.array([gaps[blocks != b].mean() for b in range(30)])
+    assert found.mean == pytest.approx(gaps.mean())
+    assert found.standard_error == pytest.approx(
+        np.sqrt(29 / 30 * ((without - without.mean()) ** 2).sum())
+    )
+    assert found.freedom == pytest.approx(effective_blocks(blocks) - 1)
+    single = paired_difference(first, second, blocks=np.arange(len(blocks)))
+    plain = paired_difference(first, second)
+    assert (single.standard_error, single.freedom) == pytest.approx(
+        (plain.standard_error, plain.freedom)
+    )
+
+
+def test_paired_ece_difference_takes_blocks():
+    probs, labels, blocks = drawn(3)
+    sides = [
+        as_predictions(confidence=np.clip(probs + shift, 0, 1), correct=labels)
+        for shift in (0, -0.05)
+    ]
+    found, plain = (paired_ece_difference(*sides, blocks=b) for b in (blocks, None))
+    assert found.mean == pytest.approx(plain.mean)
+    assert found.standard_error > plain.standard_error

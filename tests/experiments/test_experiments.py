@@ -639,18 +639,6 @@ class TestFailures:
         with pytest.raises(KeyboardInterrupt):
             run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
 
-    def test_several_processes_stop_at_what_the_others_do_not_meet(
-        self, tiny, tmp_path, fail, monkeypatch
-    ):
-        """Those would wait for this one, or take what it says of its next run for this one's."""
-        monkeypatch.setattr(runner, "world_size", lambda: 2)
-        fail(OSError(28, "No space left on device"))
-        with pytest.raises(OSError, match="No space left"):
-            run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
-        fail(FloatingPointError("the training loss is nan"))
-        failed = run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
-        assert failed.keys() == {FAILED}
-
     def test_jobs_report_failures_and_first_runs_too(self, tiny, tmp_path):
         runs = plan_grid("broken", "cpu", tiny)
         failed = run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False)

@@ -4,9 +4,15 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
+import scipy.special
+import torch
 from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegression
 
+import calib_utils
 from calib_audit import report
+from calib_utils import recalibration
 from calib_utils.comparing import paired_difference
 from calib_utils.decisions import adjust_priors, estimate_priors
 from calib_utils.metrics import expected_calibration_error
@@ -89,3 +95,51 @@ def test_a_weight_that_leaves_no_rows_is_told():
     assert any("times the mean, so look whether it is right" in line for line in found.read)
     found = report(columns | {"weight": 1 + 9 * score}, weight="weight", cross_fit=0)
     assert not any("times the mean" in line for line in found.read)
+
+
+def test_input_that_is_no_array_of_numbers_is_a_value_error():
+    logits, labels = multiclass(20, 3)
+    tensor = torch.tensor(logits)
+    masked = np.ma.masked_array(logits[0], mask=[True, False, False])
+    for bad in (
+        tensor.to_sparse(),
+        tensor.to("meta"),
+        tensor.to(torch.float8_e4m3fn),
+        [masked, *logits[1:]],
+        [[str(x) for x in row] for row in logits],
+        logits.astype(complex),
+        "logits",
+        None,
+        scipy.sparse.csr_array(logits),
+    ):
+        with pytest.raises(ValueError, match="logits: "):
+            TemperatureScaling().fit(bad, labels)
+
+
+def test_several_labels_of_a_sample_are_questions_of_their_own():
+    rng = np.random.default_rng(0)
+    sigmoids, labels = rng.random((20, 4)), rng.integers(0, 2, (20, 4))
+    ones = np.eye(4, dtype=int)[rng.integers(0, 4, 20)]
+    own = "each label is a question of its own"
+    for use in (calib_utils.metrics.brier_score, calib_utils.metrics.CalibrationError().update):
+        with pytest.raises(ValueError, match=own):
+            use(sigmoids, labels)
+        with pytest.raises(ValueError, match=own):
+            use(sigmoids, labels[:, 0])
+        with pytest.raises(ValueError, match=r"labels\.argmax\(1\)"):
+            use(sigmoids, ones)
+    with pytest.raises(ValueError, match=own):
+        TemperatureScaling().fit(4 * sigmoids, labels)
+    with pytest.raises(ValueError, match=own):
+        recalibration.CalibratedClassifier(LogisticRegression()).fit(sigmoids, labels)
+
+
+def test_of_an_ensemble_the_mean_of_its_members_counts():
+    members = np.random.default_rng(0).dirichlet(np.ones(3), (5, 20))
+    labels = np.arange(20) % 3
+    for use in (
+        *(calib_utils.metrics.brier_score, TemperatureScaling(inputs="probs").fit),
+        calib_utils.metrics.CalibrationError().update,
+    ):
+        with pytest.raises(ValueError, match="the mean of the members' probabilities"):
+            use(members, labels)

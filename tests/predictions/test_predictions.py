@@ -1,5 +1,7 @@
 """The gate: labels by name, rounded rows, confidences; and the scores of what comes through it."""
 
+import re
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from calib_utils import decisions, metrics, plots, predictions
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import TemperatureScaling, VectorScaling
+from tests.predictions import bad_input_cases
 from tests.recalibration.recalibration_cases import ALL_BINARY, ALL_MULTICLASS, binary, multiclass
 
 LOGITS, LABELS = multiclass(400, 3, dtype=np.float64)
@@ -355,3 +358,36 @@ def test_seeds(seed):
             use()
     with pytest.raises(ValueError, match="level: expected a number"):
         metrics.calibration_error_interval(PROBS, LABELS, level="high")
+
+
+# ---------------------------------------------------------------- how far from one is too far
+
+
+def test_as_predictions_tells_maps_how_to_become_rows():
+    maps = bad_input_cases.PROBS.reshape(10, 20, 15, 4).transpose(0, 3, 1, 2)
+    with pytest.raises(ValueError, match=r"found \(10, 4, 20, 15\); give one row .*labels") as said:
+        metrics.brier_score(maps, bad_input_cases.LABELS.reshape(10, 20, 15))
+    (advice,) = re.findall(r"np\.moveaxis\(.*?, K\)", str(said.value))
+    rows = eval(advice, {"np": np, "probs": maps, "K": 4})
+    np.testing.assert_array_equal(rows, bad_input_cases.PROBS)
+
+
+# Equal probabilities of 1/255 and 1/2047 are rounded most, by 2^-8 and 2^-11 of themselves.
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 100, 255, 2047])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_as_predictions_takes_a_softmax_in_any_type(dtype, n_classes):
+    generator = torch.Generator().manual_seed(n_classes)
+    labels = torch.zeros(400, dtype=torch.int64)
+    for scale in (0, 1, 5, 30):
+        logits = scale * torch.randn(400, n_classes, generator=generator)
+        for probs in (torch.softmax(logits.to(dtype), 1), torch.softmax(logits, 1).to(dtype)):
+            assert 0 <= expected_calibration_error(probs, labels) <= 1
+            assert 0 <= expected_calibration_error(probs[:, 0], labels) <= 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_as_predictions_refuses_a_row_one_per_cent_off(dtype):
+    for total in (0.99, 1.01):
+        probs = torch.tensor([[0.5, 0.5], [total - 0.25, 0.25]], dtype=dtype)
+        with pytest.raises(ValueError, match=r"^probs: .*in row 1; divide each row by its sum"):
+            expected_calibration_error(probs, [0, 0])

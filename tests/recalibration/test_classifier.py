@@ -1,4 +1,4 @@
-"""Recalibrators as scikit-learn's estimators, and behind its classifiers."""
+"""Calibrated classifiers, by hand and by the checks of scikit-learn."""
 
 import inspect
 import pickle
@@ -6,8 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -22,8 +23,8 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.svm import LinearSVC
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,8 +49,6 @@ from tests.recalibration.recalibration_cases import (
     binary,
     multiclass,
 )
-
-# ---------------------------------------------------------------- parameters
 
 
 @pytest.mark.parametrize("make", (ALL_MULTICLASS | ALL_BINARY).values())
@@ -95,9 +94,6 @@ def test_a_refused_fit_leaves_the_classifier_as_it_was():
             model.fit(*bad)
     assert vars(model) == before
     np.testing.assert_array_equal(model.predict_proba(X), expected)
-
-
-# ---------------------------------------------------------------- in its tools
 
 
 @pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
@@ -177,9 +173,6 @@ def test_checks_of_scikit_learn_on_recalibrators(name):
 )
 def test_checks_of_scikit_learn_on_a_calibrated_classifier(recalibrator):
     assert failed_checks(CalibratedClassifier(LogisticRegression(), recalibrator)) == set()
-
-
-# ---------------------------------------------------------------- behind a classifier
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -389,9 +382,6 @@ def test_boosted_trees_are_calibrated(labels):
         assert found == pytest.approx(alone, abs=0.05)
 
 
-# ---------------------------------------------------------------- probabilities
-
-
 @pytest.mark.parametrize("name", MULTICLASS)
 def test_probabilities_do_what_their_logits_do(name):
     logits, labels = multiclass(400, 4, dtype=np.float64)
@@ -447,3 +437,56 @@ def test_binary_methods_are_searched_too():
     for name in ("equal width", "bbq"):
         probs = cross_val_predict(BINARY[name](), z, labels, cv=3, method="predict_proba")
         assert probs.shape == (300,)
+
+
+def sure(seed=0):
+    """Logits of a network that is so sure of itself that its softmax falls far below 6e-8."""
+    logits, labels = multiclass(4_000, 10, temperature=8.0, seed=seed, dtype=np.float64)
+    assert (softmax(logits, axis=1) < 6e-8).mean() > 0.3
+    return logits, labels
+
+
+def fitted(scores, *labels, **arguments):
+    return TemperatureScaling(**arguments).fit(scores, *labels).temperature_
+
+
+class Softmax(ClassifierMixin, BaseEstimator):
+    """Its features are logits, and its answers their softmax in float32."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return softmax(X, axis=1).astype(np.float32)
+
+    def predict(self, X):
+        return self.classes_[X.argmax(axis=1)]
+
+
+def test_a_classifier_of_float32_probabilities():
+    logits, labels = sure()
+    model = CalibratedClassifier(Softmax()).fit(logits, labels)
+    assert model.recalibrator_.temperature_ == pytest.approx(fitted(logits, labels), rel=1e-4)
+
+
+def test_a_forest_s_zeros_are_less_than_one_tree():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1_500, 4))
+    y = (X.sum(axis=1) + rng.standard_normal(1_500) > 0).astype(int)
+    forest = RandomForestClassifier(50, random_state=0)
+    with pytest.warns(UserWarning, match="the nearest others are 0.02 away"):
+        model = CalibratedClassifier(forest).fit(X[:1_000], y[:1_000])
+    assert model.zero_ == pytest.approx(0.001)
+    found = negative_log_likelihood(model.predict_proba(X[1_000:]), y[1_000:])
+    alone = forest.fit(X[:1_000], y[:1_000]).predict_proba(X[1_000:])
+    assert found < negative_log_likelihood(alone, y[1_000:])
+
+
+def test_decision_values_of_pairs_are_refused():
+    X, y = load_iris(return_X_y=True)
+    for svm in (SVC(decision_function_shape="ovo"), make_pipeline(StandardScaler(), SVC())):
+        svm.set_params(**{k: "ovo" for k in svm.get_params() if k.endswith("function_shape")})
+        with pytest.raises(ValueError, match=r"estimator: .*'ovo'.* set it to 'ovr'"):
+            CalibratedClassifier(svm).fit(X, y)
+    assert CalibratedClassifier(SVC()).fit(X, y).score(X, y) > 0.9

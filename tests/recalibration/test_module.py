@@ -1,4 +1,4 @@
-"""A recalibrator behind a network: numbers, kinds of numbers, state, and tracing."""
+"""Networks that give calibrated probabilities: the same as NumPy, traced and stored."""
 
 import copy
 import warnings
@@ -34,6 +34,8 @@ ARITHMETIC = {
     "beta of scores": lambda: BINARY["beta"](inputs="probs"),
     "binary temperature": lambda: TemperatureScaling(),
 }
+
+
 STEPS = {
     **{f"binary {name}": BINARY[name] for name in ("equal width", "equal mass", "isotonic", "bbq")},
     "one versus rest": lambda: OneVersusRest(HistogramBinning()),
@@ -53,9 +55,6 @@ def fitted(name):
         z, new = 1 / (1 + np.exp(-z)), new.sigmoid()
         new[:2] = torch.tensor([0.0, 1.0])
     return make().fit(z, labels), new
-
-
-# ---------------------------------------------------------------- behind a network
 
 
 def network(k=4):
@@ -184,9 +183,6 @@ def test_a_module_behind_a_softmax_says_so_once(shape, digits):
         CalibratedModule(torch.nn.Identity(), recalibrator, axis=-1)(z)
 
 
-# ---------------------------------------------------------------- numbers
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", ARITHMETIC | STEPS)
 def test_module_agrees_with_its_own_recalibrator(name, dtype):
@@ -282,9 +278,6 @@ def test_another_number_of_classes_is_an_error():
         CalibratedModule(torch.nn.Identity(), VectorScaling())
 
 
-# ---------------------------------------------------------------- state
-
-
 @pytest.mark.parametrize("name", ARITHMETIC)
 def test_what_was_learned_is_in_the_state_and_comes_back(name):
     method, inputs = fitted(name)
@@ -315,9 +308,6 @@ def test_a_state_that_is_not_finite_is_refused():
     model.load_state_dict({"temperature_": torch.tensor(4.0)})
     probs = model.recalibrator.predict_proba(torch.tensor([[0.0, 4.0]]))
     assert probs[0, 1].item() == pytest.approx(0.7310586)
-
-
-# ---------------------------------------------------------------- tracing
 
 
 @pytest.mark.filterwarnings("ignore:.*trace")  # of shapes, which stay as they are
@@ -394,3 +384,25 @@ def test_a_fitted_temperature_that_was_loaded_says_how_it_was_fitted():
     model.load_state_dict(other.state_dict())
     found = model.recalibrator.predict_proba(logits)
     np.testing.assert_array_equal(found, TemperatureScaling(2.5).predict_proba(logits))
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
+def test_module_takes_the_last_axis_for_the_classes(name):
+    logits, labels = multiclass(600, 5)
+    method = ALL_MULTICLASS[name]().fit(logits, labels)
+    model = CalibratedModule(torch.nn.Identity(), method)
+    found = model.predict_proba(torch.tensor(logits).reshape(20, 3, 10, 5))
+    expected = method.predict_proba(logits)
+    np.testing.assert_allclose(found.reshape(600, 5), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"found torch\.int64"):
+        model(torch.tensor([[3, 2, 1, 0, 0]]))
+    with pytest.raises(ValueError, match=r"^network: .* found a single number"):
+        model(torch.tensor(0.3))
+
+
+def test_module_says_where_a_state_is_without_the_map():
+    logits, labels = multiclass()
+    steps = OneVersusRest(HistogramBinning()).fit(logits, labels)
+    model = CalibratedModule(torch.nn.Identity(), steps)
+    with pytest.warns(UserWarning, match="parameters of OneVersusRest are in no state_dict"):
+        model.load_state_dict(model.state_dict())

@@ -1,5 +1,6 @@
-"""Temperature scaling is at the optimum of the NLL, where well-known recipes are not."""
+"""The temperature and its ensemble, against SciPy, gradients and known mixtures."""
 
+import math
 import warnings
 
 import numpy as np
@@ -39,9 +40,6 @@ def known_recipe(logits, labels, steps=50, learning_rate=0.01, start=1.5):
 
     optimiser.step(closure)
     return temperature.item()
-
-
-# ---------------------------------------------------------------- the optimum
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.3, 1.0, 2.0, 50.0])
@@ -155,9 +153,6 @@ def test_optimum_or_bound_whatever_the_data(seed, n, k, scale, noise, decimals):
     assert (fitted.predict_proba(logits).argmax(axis=1) == logits.argmax(axis=1)).all()
 
 
-# ---------------------------------------------------------------- no optimum
-
-
 def test_separable_labels_go_to_the_lower_bound():
     logits, _ = multiclass(500, 5)
     with pytest.warns(UserWarning, match="every label has the largest logit"):
@@ -201,9 +196,6 @@ def test_one_sample(label):
         assert abs(relative_gradient(logits, [1], temperature)) < 1e-8
 
 
-# ---------------------------------------------------------------- against the recipe
-
-
 @pytest.mark.parametrize(
     ("temperature", "steps", "outcome"),
     [(4.0, 50, "short"), (0.1, 50, "short"), (0.6, 200, "diverges")],
@@ -222,9 +214,6 @@ def test_at_most_ten_passes():
     for n, k, temperature in [(5_000, 100, 2.0), (50_000, 20, 0.1), (50_000, 20, 30.0)]:
         logits, labels = multiclass(n, k, temperature)
         assert TemperatureScaling().fit(logits, labels).n_passes_ <= 10
-
-
-# ---------------------------------------------------------------- other input
 
 
 def test_binary_log_odds():
@@ -262,9 +251,6 @@ def test_never_changes_a_predicted_class(temperature, dtype):
     z = logits[:, 1] - logits[:, 0]
     of_two = TemperatureScaling(temperature=temperature).fit(z, np.arange(len(z)) % 2)
     assert ((of_two.predict_proba(z) > 0.5) == (z > 0)).all()
-
-
-# ---------------------------------------------------------------- the ensemble
 
 
 def test_ensemble_weights_are_optimal():
@@ -333,7 +319,59 @@ def test_ensemble_recovers_a_known_mixture():
     assert error < alone / 2
 
 
-def test_ensemble_never_changes_a_predicted_class():
-    logits, labels = multiclass(2_000, 10, temperature=0.3)
-    probs = EnsembleTemperatureScaling().fit(logits, labels).predict_proba(logits)
-    assert (probs.argmax(axis=1) == logits.argmax(axis=1)).all()
+def test_temperature_that_is_fixed_can_be_changed():
+    fixed = TemperatureScaling(2.0)
+    fixed.temperature = 4.0
+    assert fixed.predict_proba([[0.0, 4.0]])[0, 1] == pytest.approx(1 / (1 + math.exp(-1)))
+    fixed.temperature = -4.0
+    with pytest.raises(ValueError, match="temperature: expected a finite number above 0"):
+        fixed.predict_proba([[0.0, 4.0]])
+
+
+def test_temperature_that_is_fixed_takes_no_row_for_log_odds():
+    fixed = TemperatureScaling(2.0)
+    for use in (fixed.predict_proba, fixed.predict_log_proba, fixed.predict):
+        with pytest.raises(ValueError, match=r"expected shape \(N, K\), found \(3,\), .*call fit"):
+            use([1.0, 2.0, 3.0])
+    assert fixed.predict_proba([[1.0, 2.0, 3.0]]).shape == (1, 3)
+    fixed.fit([-1.0, 1.0], [0, 1])
+    assert fixed.predict_proba([2.0])[0] == pytest.approx(1 / (1 + math.exp(-1)))
+    with pytest.raises(ValueError, match="may be one row"):
+        fixed.fit([[-1.0, 1.0], [1.0, 0.0]], [1, 0]).predict_proba([0.0, 1.0])
+
+
+def test_ensemble_leaves_masked_classes_out_of_its_uniform_part():
+    fitted = EnsembleTemperatureScaling().fit(*multiclass(400, 4))
+    fitted.temperature_, fitted.weights_ = 1.0, np.array([0.4, 0.0, 0.6])
+    probs = fitted.predict_proba([[0.0, 0.0, -np.inf, -np.inf], [0.0, 0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(probs, [[0.5, 0.5, 0, 0], [0.25] * 4])
+
+
+def test_temperature_of_float32_that_cannot_hold_its_sums():
+    z, labels = multiclass(400, 3, dtype=np.float64)
+    z *= 3e38 / np.abs(z).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = TemperatureScaling().fit(z.astype(np.float32), labels).temperature_
+    assert found == pytest.approx(TemperatureScaling().fit(z / 1e30, labels).temperature_ * 1e30)
+
+
+def sure(seed=0):
+    """Logits of a network that is so sure of itself that its softmax falls far below 6e-8."""
+    logits, labels = multiclass(4_000, 10, temperature=8.0, seed=seed, dtype=np.float64)
+    assert (softmax(logits, axis=1) < 6e-8).mean() > 0.3
+    return logits, labels
+
+
+def fitted(scores, *labels, **arguments):
+    return TemperatureScaling(**arguments).fit(scores, *labels).temperature_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_temperature_of_a_softmax_is_that_of_its_logits(dtype):
+    logits, labels = sure()
+    probs = softmax(logits, axis=1).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fitted(probs, labels, inputs="probs")
+    assert found == pytest.approx(fitted(logits, labels), rel=1e-4)

@@ -2,7 +2,7 @@
 
 The stand-in gives each tensor a shape, a type and a place on a GPU, but no numbers. It finds a
 tensor that was left on the CPU, a type that does not fit and a call with wrong arguments. It
-cannot find a wrong number, nor what CUDA, cuDNN and NCCL do.
+cannot find a wrong number, nor what CUDA and cuDNN do.
 """
 
 from contextlib import nullcontext
@@ -20,7 +20,6 @@ from calib_utils.records.recipe import DIGITS_RECIPE
 from calib_utils.training import (
     choose_device,
     devices,
-    distributed,
     environment,
     load_digits,
     loop,
@@ -28,11 +27,20 @@ from calib_utils.training import (
     train,
 )
 from calib_utils.training.timing import time_epoch
-from tests.training.test_distributed import GRID
 from tests.training.test_loop import SHORT, network, random_images, train_and_stop
 
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 CUDA = torch.device("cuda", 0)
+GRID = """
+seeds = [0, 1]
+[protocols.cpu]
+dataset = "digits"
+training_images = 150
+recipe = { epochs = 2, milestones = [1], batch_size = 32, learning_rate = 0.01 }
+[grids.tiny]
+network = { name = "lenet5" }
+test_every_epoch = true
+"""
 
 
 class TestStandIn:
@@ -59,22 +67,8 @@ class TestStandIn:
         found.bf16 = False  # an older card, which PyTorch would emulate it on, slowly
         assert devices.arithmetic(CUDA) == torch.float32
 
-    def test_is_named_in_the_records(self, found, monkeypatch):
+    def test_is_named_in_the_records(self, found):
         assert environment(CUDA)["hardware"] == "A card (cuda:0), bfloat16"
-        monkeypatch.setattr(devices, "world_size", lambda: 4)
-        assert environment(CUDA)["hardware"] == "4 processes, each A card (cuda:0), bfloat16"
-
-    def test_each_process_of_torchrun_takes_its_own(self, found, monkeypatch):
-        called = []
-        for name, value in {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(torch.cuda, "set_device", lambda n: called.append(f"device {n}"))
-        for name in ("init_process_group", "destroy_process_group"):
-            # Without the name of a backend: NCCL for tensors on GPUs, Gloo for the others.
-            monkeypatch.setattr(torch.distributed, name, lambda name=name: called.append(name))
-        with distributed.process_group():
-            called.append("work")
-        assert called == ["device 1", "init_process_group", "work", "destroy_process_group"]
 
     def test_runs_take_turns_with_the_gpus(self, found, monkeypatch, tmp_path):
         file, taken = tmp_path / "grids.toml", []
@@ -106,7 +100,7 @@ class TestStandIn:
 
         def total(tensor):
             seen.sums.append(tensor.device)
-            return SimpleNamespace(item=lambda: 0.0)
+            return 0.0
 
         def backward(loss):
             seen.losses.append((loss.device, loss.dtype, loss.shape))
@@ -117,7 +111,7 @@ class TestStandIn:
         monkeypatch.setattr(torch, "autocast", autocast)
         monkeypatch.setattr(torch.optim, "SGD", sgd)
         monkeypatch.setattr(torch.Tensor, "backward", backward)
-        monkeypatch.setattr(loop, "add_up", total)
+        monkeypatch.setattr(torch.Tensor, "item", total)
         monkeypatch.setattr(loop, "arithmetic", lambda device: torch.bfloat16)
         monkeypatch.setattr(loop, "_place", lambda model, device: CUDA)
         with FakeTensorMode():
