@@ -1,4 +1,4 @@
-"""How often the range of `calib_audit.verdict.rows_needed` holds the number of rows that decides.
+"""How often the range of `calib_audit.planning.rows_needed` holds the number of rows that decides.
 
     python -m benchmarks.rows_needed       # about fifteen minutes
 
@@ -25,9 +25,9 @@ from calib_audit.bin_sums import BinSums
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import binnings_of, calibration_line, larger_error
+from calib_audit.planning import rows_needed
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
-from calib_audit.verdict import rows_needed
 
 ERRORS, ROWS, SETS = (0.0, 0.01, 0.03, 0.04), (500, 2_000), 25
 LARGER, OF_EACH = [round(500 * 2 ** (k / 2)) for k in range(21)], 21
@@ -39,12 +39,12 @@ def drawn(shape: str, much: float, n: int, rng: np.random.Generator) -> list[Bin
     labels = (rng.random(n) < SHAPES[shape](z, much)).astype(np.int64)
     sums = ExactSums(15, lots=Lots(0, from_logits=True))
     sums.add(Rows(expit(z), z, labels, {}, None, None))
-    totals = Totals(sums, 0)
+    totals = Totals(sums)
     return binnings_of(totals, calibration_line(*totals.confidences))
 
 
 def decides(binnings: list[BinSums]) -> bool:
-    low, high = larger_error(binnings, 0)
+    low, high = larger_error(binnings)
     return low > TOLERANCE or high <= TOLERANCE
 
 

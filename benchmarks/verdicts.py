@@ -63,10 +63,10 @@ def rates(shape: str, error: float, n: int, sets: int) -> dict[str, dict[str, fl
         labels = (rng.random(n) < SHAPES[shape](z, much)).astype(np.int64)
         sums = ExactSums(15, lots=Lots(0, from_logits=True))
         sums.add(Rows(expit(z), z, labels, {}, None, None))
-        totals = Totals(sums, 0)
+        totals = Totals(sums)
         line = calibration_line(*totals.confidences)
         for name, binnings in zip(found, (totals.binnings, binnings_of(totals, line)), strict=True):
-            low, high = larger_error(binnings, 0)
+            low, high = larger_error(binnings)
             found[name].append((low > TOLERANCE, high <= TOLERANCE))
     return {
         name: dict(zip(("beyond", "within"), np.mean(each, axis=0).tolist(), strict=True))

@@ -16,13 +16,14 @@ from typing import Any
 
 from calib_audit.applying import apply_calibrator
 from calib_audit.building import report
-from calib_audit.changes import Changes, compare_reports
 from calib_audit.formatting import printable
 from calib_audit.pairing import Pair, pair
+from calib_audit.parts import RELATIVE
 from calib_audit.planning import rows_for
 from calib_audit.source import EXTRA
 from calib_audit.sql import DIALECTS, query
-from calib_audit.verdict import still_wrong
+from calib_audit.stored import Changes, compare_reports
+from calib_audit.words import still_wrong
 from calib_utils._files import write_text
 
 __all__ = ["main", "parser"]
@@ -152,7 +153,7 @@ def _compare(given: Sequence[str]) -> int:
     add(
         "--relative-tolerance",
         type=float,
-        default=0.25,
+        default=RELATIVE,
         help="of two reports: the largest change beside the rate of the rarer outcome",
     )
     add("--json", type=Path, metavar="FILE", help="write the numbers")
@@ -309,7 +310,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--relative-tolerance",
         type=float,
-        default=0.25,
+        default=RELATIVE,
         help="the largest error beside the rate of the rarer outcome (default: 0.25)",
     )
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")

@@ -6,25 +6,16 @@ import csv
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
-from calib_audit.class_columns import scores_of
-from calib_audit.column_types import (
-    as_array,
-    as_coded,
-    check_flat,
-    crossed,
-    float_type,
-    is_missing,
-    texts_of,
-)
-from calib_audit.columns import columns_of_group
-from calib_audit.files import open_source
-from calib_audit.probabilities import log_probs_of, probabilities, scores_in
-from calib_audit.source import Source
+from calib_audit.column_types import as_array
+from calib_audit.columns import Columns, columns_of_group, scores_of
+from calib_audit.rows import RowsReader
+from calib_audit.source import open_source
 from calib_utils._files import replacing_text
 from calib_utils.recalibration import Recalibrator, load
 
@@ -87,7 +78,7 @@ def _write(
 ) -> int:
     recalibrator = load(calibrator)
     source = open_source(data)
-    of_group = _columns_of_group(recalibrator, group, source)
+    group = _group_of(recalibrator, group)
     scores, kind = scores_of(source, score, vars(recalibrator).get("n_classes_"))
     fitted = list(recalibrator.columns_)
     scores = fitted if sorted(fitted) == sorted(scores) else scores  # in the order of the fit
@@ -95,43 +86,38 @@ def _write(
     if kind in ("logit", "logits", "logprobs"):
         new_names |= {name: _as_prob(name) for name in scores}
         _check_new(new_names)
+    columns = Columns("", tuple(scores), kind)
+    if group is not None:
+        crossed = () if columns_of_group(group, source.columns) == [group] else (group,)
+        columns = replace(columns, groups=(group,), crossed=crossed)
+    reader, new_groups = RowsReader(source, columns, rescale=rescale), set[str]()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(new_names.values())
-    n, new_groups = 0, set[str]()
     for raw in source.blocks(source.columns):
-        places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
-        for name in scores:
-            check_flat(raw[name], name)
-        found = probabilities(scores_in(raw, scores, kind, places), kind, scores, places, rescale)
-        logs = recalibrator.inputs == "logits"
-        if logs:
-            given = log_probs_of(found.probs, found.logits)
-        else:  # bins have edges of the type that the file has
-            given = found.probs.astype(float_type(raw[name] for name in scores))
-        if of_group is None:
+        rows = reader.rows_of({name: raw[name] for name in columns.names})
+        given = rows.log_probs
+        if recalibrator.inputs == "probs":  # whose bins have edges of the type that the file has
+            given = rows.probs.astype(rows.dtype)
+        if group is None:
             recalibrated = recalibrator.predict_proba(given)
         else:
-            parts = [_groups_in(raw[name], name, places, source.words) for name in of_group]
-            groups = as_array(crossed([as_coded(part) for part in parts]))
+            groups = as_array(rows.groups[group])
             new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
             recalibrated = _by_groups(recalibrator, given, groups)
-        recalibrated = np.asarray(recalibrated).reshape(len(places), -1)
-        columns = raw | dict(zip(scores, recalibrated.T, strict=True))
-        writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))
-        n += len(places)
-    if of_group and new_groups:
+        recalibrated = np.asarray(recalibrated).reshape(len(rows.labels), -1)
+        cells = raw | dict(zip(scores, recalibrated.T, strict=True))
+        writer.writerows(zip(*(cells[name] for name in source.columns), strict=True))
+    if new_groups:
         warnings.warn(
-            f"{'*'.join(of_group)}: {len(new_groups):,} of its groups were not in the fit, such as "
+            f"{group}: {len(new_groups):,} of its groups were not in the fit, such as "
             f"{min(new_groups)!r}; their rows get the common map",
             stacklevel=3,
         )
-    return n
+    return reader.counts.read
 
 
-def _columns_of_group(
-    recalibrator: Recalibrator, named: str | None, source: Source
-) -> list[str] | None:
-    """The columns that say which map a row gets; None if all get the same."""
+def _group_of(recalibrator: Recalibrator, named: str | None) -> str | None:
+    """What says which map a row gets; None if all get the same."""
     if not len(getattr(recalibrator, "groups_", ())):
         if named is not None:
             raise ValueError(
@@ -145,18 +131,7 @@ def _columns_of_group(
             "group: the calibrator has a map for each group, and was not fitted by a report; name "
             "the column of groups with group=..."
         )
-    return columns_of_group(name, source.columns)
-
-
-def _groups_in(values: np.ndarray, name: str, places: np.ndarray, words: bool) -> np.ndarray:
-    check_flat(values, name)
-    missing = is_missing(values, words)
-    if missing.any():
-        raise ValueError(
-            f"{name}: expected a group in each row, found none in row "
-            f"{places[missing.argmax()]:,}; fill it, such as with 'unknown'"
-        )
-    return texts_of(values)
+    return str(name)
 
 
 def _by_groups(maps: Any, given: np.ndarray, groups: np.ndarray) -> Any:

@@ -5,37 +5,29 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from calib_audit.bin_sums import BinSums
 from calib_audit.columns import Columns
 from calib_audit.costs import cost_curve
-from calib_audit.files import open_source
-from calib_audit.formatting import counted_rows
-from calib_audit.gathering import Gathered, gather, gather_file
-from calib_audit.lots import MOST_DRAWN, SEED
+from calib_audit.gathering import gather, gather_file
+from calib_audit.lots import MOST_DRAWN
 from calib_audit.measures import binnings_of, measure
-from calib_audit.parts import control, judge_parts, parted_by
+from calib_audit.parts import RELATIVE, UNDECIDED, control, judge, judge_parts
+from calib_audit.planning import rows_needed
 from calib_audit.recalibrators import try_recalibrators
 from calib_audit.result import Report
+from calib_audit.source import open_source
 from calib_audit.stored import bins_of_baseline
 from calib_audit.totals import shared_rows
-from calib_audit.verdict import judge, watch
+from calib_audit.words import DOUBT, headline, watched, what_was_read
 from calib_utils import __version__
-from calib_utils._numerics import zero_of
 from calib_utils.predictions import check_count, check_n_bins, class_names
 
 __all__ = ["report"]
-
-_MOST_REFUSED = 20  # files that are listed; the others are counted
-_HEAVY = 100  # times the mean weight
-_DOUBT = (
-    "score: because of their name, the values of {} are taken for logits, but they look like "
-    "probabilities; if they are, rename the column"
-)
 
 
 def report(
@@ -52,7 +44,7 @@ def report(
     fit: Any = None,
     cross_fit: int = 5,
     tolerance: float = 0.02,
-    relative_tolerance: float = 0.25,
+    relative_tolerance: float = RELATIVE,
     baseline: Any = None,
     monitor: bool = False,
     prices: tuple[float, float] | None = None,
@@ -220,8 +212,8 @@ def report(
             )
         fit_rows = other.totals.rows
     if gathered.counts.doubtful:
-        warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
-    measures = measure(totals, SEED, columns.top_label)
+        warnings.warn(DOUBT.format(repr(columns.scores[0])), stacklevel=2)
+    measures = measure(totals, columns.top_label)
     recalibrators, limits = None, (tolerance, relative_tolerance)
     useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
@@ -235,7 +227,6 @@ def report(
             folds=min(cross_fit, measures.n),
             from_logits=columns.kind in ("logit", "logits"),
             n_bins=n_bins,
-            seed=SEED,
             limits=limits,
         )
         if recalibrators is not None and recalibrators.best is not None:
@@ -249,34 +240,33 @@ def report(
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
     judge_all = partial(judge_parts, in_blocks=columns.blocks is not None)
-    by_class = judge_all(of_classes, *limits)
     judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
-    verdict = judge(
-        measures,
-        binnings_of(totals, measures.line),
-        *limits,
-        columns.top_label,
-        recalibrators,
-        judged,
-        times,
-        by_class,
-    )
-    if monitor:
-        verdict = watch(times, verdict)
-    return Report(
+    verdict = judge(measures, *limits, judged, times, monitor=monitor)
+    if verdict.overall == UNDECIDED:
+        needed = rows_needed(binnings_of(totals, measures.line), verdict.tolerance)
+        verdict = replace(verdict, rows_needed=needed[0], rows_needed_range=needed[1:])
+    done = Report(
         verdict=verdict,
         measures=measures,
         bins=totals.bins,
         cells=totals.cells,
-        classes=by_class,
+        classes=judge_all(of_classes, *limits),
         groups=judged,
         times=times,
         recalibrators=recalibrators,
         costs=costs,
         columns=columns,
-        read=_what_was_read(gathered, recalibrators is not None),
-        facts=_facts(gathered),
+        read=what_was_read(gathered, recalibrators is not None),
+        facts={"data": gathered.name}
+        | gathered.facts
+        | {
+            "calib_utils": __version__,
+            "NumPy": np.__version__,
+            "Python": platform.python_version(),
+        },
     )
+    sentence = watched(times) if monitor else headline(done, *limits)
+    return replace(done, verdict=replace(verdict, sentence=sentence))
 
 
 def _check_prices(columns: Columns, prices: Any) -> None:
@@ -291,101 +281,3 @@ def _check_prices(columns: Columns, prices: Any) -> None:
             "prices: expected one score in a row, found several classes; look at one of them "
             f"with positive={columns.classes[0]!r}"
         )
-
-
-def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
-    columns, counts, totals = gathered.columns, gathered.counts, gathered.totals
-    lines = [f"{gathered.name}: {counted_rows(counts.read)}", *columns.describe()]
-    if counts.dropped:
-        were = " was", " were"
-        lines.append(f"{counted_rows(counts.dropped, *were)} dropped because a value was missing")
-    if counts.rescaled:
-        lines.append(
-            counted_rows(counts.rescaled, " was divided by its sum", " were divided by their sum")
-        )
-    if counts.numbered:
-        lines.append(
-            f"the labels are numbers, taken for the places of the classes: 0 is "
-            f"{columns.classes[0]!r}, and {len(columns.classes) - 1} is {columns.classes[-1]!r}"
-        )
-    if columns.kind == "logprobs":
-        lines += _about_logs(counts.filled, counts.elsewhere)
-    if columns.weight:
-        lines += _about_weights(totals.bins, counts.read - counts.dropped)
-    if columns.positive is not None and columns.positive not in counts.seen:
-        lines.append(f"no row has the label {columns.positive!r}")
-    if counts.impossible:
-        lines.append(
-            f"{counted_rows(counts.impossible)} gave a probability of 0 to what happened; it is "
-            "replaced by the smallest positive number, because the NLL would be infinite otherwise"
-        )
-    if columns.kind not in ("logit", "logits"):
-        ends = dict.fromkeys([columns.scores[0], columns.scores[-1]])
-        probs = totals.rows.probs if fitted else totals.confidences[0]
-        lines += zero_of(probs, " to ".join(map(repr, ends)))[1]
-    if counts.doubtful:
-        lines.append(_DOUBT.format(repr(columns.scores[0])))
-    lines += [
-        f"{name!r}: all rows of each value have the same label, so even a perfect model is off in "
-        "these groups; take a column that is known before the outcome"
-        for name, column in totals.rows.groups.items()
-        if parted_by(totals.rows.labels, column.codes)
-    ]
-    lines += [totals.note] if totals.note else []
-    if gathered.summed:
-        lines.append(
-            "these are sums that a database made, so no calibration method was tried: that needs "
-            "rows, as compare and apply do"
-        )
-        if columns.blocks is not None:
-            lines.append(
-                "each row has the mean confidence of its block in a cell of log-odds that is 1/128 "
-                "wide"
-            )
-    if refused := gathered.refused:
-        lines.append(
-            f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
-        )
-        lines += [f"left out: {problem}" for problem in refused[:_MOST_REFUSED]]
-    return lines
-
-
-def _about_weights(bins: BinSums, n: int) -> list[str]:
-    lines, times = [], bins.n / bins.mass
-    if n > bins.n:
-        lines.append(
-            counted_rows(n - bins.n, " has a weight of 0 and does", " have a weight of 0 and do")
-            + " not count"
-        )
-    if bins.effective == bins.n:
-        return [*lines, "all weights are equal, so each row counts once"]
-    lines.append(f"by their weights these rows are worth {bins.effective:,.0f} of equal weight")
-    if times > _HEAVY:
-        lines[-1] += (
-            f"; the largest weight is {times:,.0f} times the mean, so look whether it is right"
-        )
-    return lines
-
-
-def _about_logs(filled: int, elsewhere: int) -> list[str]:
-    lines = ["each row was divided by its sum, so that the classes have all of the probability"]
-    if filled:
-        lines.append(
-            f"{counted_rows(filled)} lacked a class: each such class got an equal part of what the "
-            "others leave, but no more than the smallest of them"
-        )
-    if elsewhere:
-        lines.append(
-            f"in {counted_rows(elsewhere)} the classes have less than half of the probability, "
-            "so the model was about to answer something else"
-        )
-    return lines
-
-
-def _facts(gathered: Gathered) -> dict[str, str]:
-    facts = {"data": gathered.name} | gathered.facts
-    return facts | {
-        "calib_utils": __version__,
-        "NumPy": np.__version__,
-        "Python": platform.python_version(),
-    }

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from calib_audit.columns import Columns
 from calib_audit.formatting import printable
 
 __all__ = [
@@ -234,23 +233,23 @@ def is_number(value: Any) -> bool:
     return True
 
 
-def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
+def times_of(values: np.ndarray, places: np.ndarray, name: str, unit: str) -> np.ndarray:
     """Dates, in the unit that was asked for."""
     if values.dtype.kind == "M":
         times = values
     else:
         texts = [str(value).strip() for value in values]
-        shortest = _SHORTEST.get(columns.unit, "2026-01-31")
+        shortest = _SHORTEST.get(unit, "2026-01-31")
         # A time zone is dropped: each row counts by the clock time that it shows.
         known = {text: _as_time(text, len(shortest)) for text in set(texts)}
         row = next((i for i, text in enumerate(texts) if known[text] is None), None)
         if row is not None:
             raise ValueError(
-                f"{columns.time}: expected dates such as {shortest}, found {texts[row][:60]!r} in "
+                f"{name}: expected dates such as {shortest}, found {texts[row][:60]!r} in "
                 f"row {places[row]:,}"
             )
         times = np.array([known[text] for text in texts], "datetime64[s]")
-    return in_spans(times, columns.unit)
+    return in_spans(times, unit)
 
 
 def in_spans(times: np.ndarray, unit: str) -> np.ndarray:
@@ -271,14 +270,13 @@ def _as_time(text: str, shortest: int) -> np.datetime64 | None:
         return None
 
 
-def weights_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
+def weights_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     """Numbers of 0 or more."""
-    weights = numbers_of(values, str(columns.weight), places)
+    weights = numbers_of(values, name, places)
     below = weights < 0
     if below.any():
         row = int(below.argmax())
         raise ValueError(
-            f"{columns.weight}: expected weights of 0 or more, found {weights[row]:g} in row "
-            f"{places[row]:,}"
+            f"{name}: expected weights of 0 or more, found {weights[row]:g} in row {places[row]:,}"
         )
     return weights

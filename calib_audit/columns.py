@@ -1,4 +1,4 @@
-"""The role of each column, as given or guessed from its name; the report lists all of them."""
+"""The role of each column, as given, or guessed from its name or from the labels."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
-__all__ = [
-    "Columns",
-    "choose_columns",
-    "choose_scores",
-    "columns_of_group",
-    "guess_label",
-    "guess_scores",
-    "there",
-]
+import numpy as np
 
+from calib_audit.column_types import check_flat, is_missing, is_number, texts_of
+from calib_audit.source import Block, Source
+
+__all__ = ["UNITS", "Columns", "choose_columns", "columns_of", "columns_of_group", "scores_of"]
+
+_ROUNDED = 1e-2  # how far from 1 rows of probabilities may sum
 _PREFIXES = "prob_", "logit_", "logprob_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
 
@@ -26,7 +25,8 @@ class Columns:
     """What is read from each row.
 
     Attributes:
-        label: the column of what happened; with confidences, of whether they were correct.
+        label: the column of what happened; with confidences, of whether they were correct; empty
+            where nothing has happened yet.
         scores: one column, or one for each class.
         kind: "score" (the probability of the positive class), "logit" (its log-odds), "probs",
             "logits", "logprobs" (logarithms of probabilities) or "confidence".
@@ -75,38 +75,7 @@ class Columns:
     def names(self) -> list[str]:
         """All columns that are read."""
         others = [self.weight, *self.of_groups, self.time, self.blocks]
-        return list(dict.fromkeys([self.label, *self.scores, *filter(None, others)]))
-
-    def describe(self) -> list[str]:
-        """The role of each column, one line each."""
-        shown = ", ".join(map(repr, self.scores[:4]))
-        if len(self.scores) > 4:
-            shown = f"{self.scores[0]!r} to {self.scores[-1]!r}"
-        what = {
-            "score": "the probability of the positive class",
-            "logit": "the log-odds of the positive class",
-            "probs": f"probabilities of {len(self.scores)} classes",
-            "logits": f"logits of {len(self.scores)} classes",
-            "logprobs": f"log-probabilities of {len(self.scores)} classes",
-            "confidence": "the confidence in each prediction",
-        }[self.kind]
-        label = "whether it is correct" if self.kind == "confidence" else "the label"
-        if self.positive is not None:
-            label += f", positive where {self.positive!r}"
-        lines = [f"{self.label!r}: {label}", f"{shown}: {what}"]
-        if self.classes:
-            more = ", …" if len(self.classes) > 8 else ""
-            lines.append(
-                f"classes, in the order of the columns: {', '.join(self.classes[:8])}{more}"
-            )
-        lines += [f"{self.weight!r}: the weight"] if self.weight else []
-        lines += [f"{self.blocks!r}: rows that belong together"] if self.blocks else []
-        lines += [f"{group!r}: a group" for group in self.groups]
-        lines += [f"{self.time!r}: the time, by {UNITS[self.unit]}"] if self.time else []
-        return [f"{line} (guessed)" if self._was_guessed(line) else line for line in lines]
-
-    def _was_guessed(self, line: str) -> bool:
-        return any(line.startswith(repr(name)) for name in self.guessed)
+        return list(dict.fromkeys(filter(None, [self.label, *self.scores, *others])))
 
 
 def choose_columns(
@@ -348,3 +317,76 @@ def columns_of_group(name: str, head: Sequence[str]) -> list[str]:
 def _some(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def columns_of(source: Source, **named: Any) -> Columns:
+    """`choose_columns` of a source, whose rows are inspected if names alone do not decide.
+
+    Raises:
+        ValueError: if a column is not there, or cannot be guessed.
+    """
+    head = source.columns
+    label = named.get("label") or guess_label(head)
+    called: list[str] = []
+    if named.get("score") is None and not guess_scores(head) and label in head:
+        time = (named.get("time") or "").rpartition(":")
+        others = {label, named.get("weight"), named.get("blocks"), *named.get("group", ()), *time}
+        called = _called_as_labels(source, label, [name for name in head if name not in others])
+    return choose_columns(head, by_label=called, **named)
+
+
+def scores_of(source: Source, score: str | None, n_classes: int | None) -> tuple[list[str], str]:
+    """`choose_scores` of a source that need not have labels.
+
+    Columns without a known prefix are taken for those of the classes if their rows sum to one and
+    their number is ``n_classes``, where that is known.
+
+    Raises:
+        ValueError: if a column is not there, or cannot be guessed.
+    """
+    head, called = source.columns, list[str]()
+    if score is None and not guess_scores(head):
+        others = [name for name in head if name != guess_label(head)]
+        block = next(iter(source.blocks(others)), {})
+        likely = [name for name, values in block.items() if _holds_probabilities(values)]
+        if len(likely) > 1 and n_classes in (None, len(likely)) and _sum_to_one(block, likely):
+            called = likely
+    return choose_scores(head, score, called)
+
+
+def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> list[str]:
+    """The columns of probabilities, if each label in the first rows has one. A rare label may be
+    missing from these rows, but its column is found all the same.
+    """
+    block = next(iter(source.blocks([label, *candidates])), None)
+    if block is None:
+        return []
+    check_flat(block[label], label)
+    missing = is_missing(block[label], source.words) & ~np.isin(texts_of(block[label]), candidates)
+    labels = set(texts_of(block[label][~missing]))
+    if not labels or not labels <= set(candidates):
+        return []
+    likely = [name for name in candidates if name in labels or _holds_probabilities(block[name])]
+    if len(likely) > 1 and _sum_to_one(block, likely):
+        return likely
+    return [name for name in likely if name in labels]
+
+
+def _sum_to_one(block: Block, names: Sequence[str]) -> bool:
+    sums = np.asarray(sum(_numbers(block[name]) for name in names))
+    sums = sums[~np.isnan(sums)]
+    return bool(len(sums) and np.median(np.abs(sums - 1)) <= _ROUNDED)
+
+
+def _holds_probabilities(values: np.ndarray) -> bool:
+    if values.ndim > 1:
+        return False
+    numbers = _numbers(values[~is_missing(values)])
+    return bool(((numbers >= 0) & (numbers <= 1)).all())
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """The numbers, with NaN for a cell that has none."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    return np.array([float(v) if is_number(v) else np.nan for v in values], np.float64)

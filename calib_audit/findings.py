@@ -8,9 +8,8 @@ from calib_audit.bin_sums import BinSums
 from calib_audit.columns import Columns
 from calib_audit.costs import Costs
 from calib_audit.measures import Measures
-from calib_audit.parts import Part, Span
+from calib_audit.parts import Part, Span, Verdict
 from calib_audit.recalibrators import TriedRecalibrators
-from calib_audit.verdict import Verdict
 from calib_utils.recalibration import Recalibrator
 
 __all__ = ["Findings"]

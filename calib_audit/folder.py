@@ -12,12 +12,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from calib_audit.class_columns import columns_of
 from calib_audit.column_types import is_number
-from calib_audit.columns import Columns
-from calib_audit.files import parquet_source
+from calib_audit.columns import Columns, columns_of
 from calib_audit.formatting import printable
-from calib_audit.source import EXTRA, Block, Source, with_checked_names
+from calib_audit.source import EXTRA, Block, Source, parquet_source, with_checked_names
 
 __all__ = ["Folder", "FolderFile", "is_folder", "open_folder"]
 

@@ -18,6 +18,7 @@ from calib_audit.bin_sums import (
     heaviness,
     worth,
 )
+from calib_audit.lots import SEED
 from calib_audit.totals import Totals
 from calib_utils._numerics import effective_size
 from calib_utils.comparing.pairs import paired_difference
@@ -120,12 +121,11 @@ class Measures:
         return self.line.slope_interval[1] < 1 and self.auroc_interval[1] < _USEFUL
 
 
-def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
+def measure(totals: Totals, top_label: bool) -> Measures:
     """The measures of all rows; those that need single rows use the ones that were kept.
 
     Args:
         totals: of the rows.
-        seed: of all random draws.
         top_label: whether the confidences are those in the predicted class. The accuracy is then
             the share of correct predictions, and otherwise that of a decision at one half.
     """
@@ -142,14 +142,14 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     z = float(excess / variance**0.5) if variance > 0 else float("nan")
     binnings, effective, k = binnings_of(totals, line), bins.effective, None
     if blocks is None:
-        error = larger_error(binnings, seed)
-        debiased_interval = root_square_ends(bins.array, LEVEL, seed)
+        error = larger_error(binnings)
+        debiased_interval = root_square_ends(bins.array, LEVEL, SEED)
     else:
         effective, k = effective_blocks(blocks), int(blocks.max()) + 1
         ends = paired_difference(confidences, correct, blocks=blocks).interval(LEVEL)
         low, high = (min(max(bins.predicted + end, 0.0), 1.0) for end in ends)
         z = z_of_blocks(confidences, correct, blocks)
-        noises = [_noise_of_blocks(totals, index, seed) for index in totals.indices(line)]
+        noises = [_noise_of_blocks(totals, index) for index in totals.indices(line)]
         error = _largest([partial(ends_of_noise, noise) for noise in noises])
         debiased_interval = root_ends_of_noise(noises[0], LEVEL)
     return Measures(
@@ -164,7 +164,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         auroc=auroc,
         auroc_interval=auroc_interval,
         ece=ece_of(bins),
-        baseline_ece=_baseline(totals, confidences, seed),
+        baseline_ece=_baseline(totals, confidences),
         error=error,
         debiased=float(np.fmax(debiased_square(bins.array), 0.0)) ** 0.5,
         debiased_interval=debiased_interval,
@@ -178,16 +178,14 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     )
 
 
-def _noise_of_blocks(
-    totals: Totals, index: np.ndarray, seed: int, *, calibrated: bool = False
-) -> BinNoise:
+def _noise_of_blocks(totals: Totals, index: np.ndarray, *, calibrated: bool = False) -> BinNoise:
     """The noise of bins, measured from block to block."""
     assert totals.blocks is not None
     return block_noise(
         *totals.confidences,
         index,
         totals.blocks,
-        np.random.default_rng(seed),
+        np.random.default_rng(SEED),
         _DRAWS,
         calibrated=calibrated,
     )
@@ -243,13 +241,13 @@ def auroc_of(
     return area, (max(area - half, 0.0), min(area + half, 1.0))
 
 
-def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
+def larger_error(binnings: Sequence[BinSums]) -> tuple[float, float]:
     """The interval of the largest of the errors in several binnings of the same rows.
 
     The largest error exceeds every lower end if all of them are valid, so each lower end may fail
     less often (Bonferroni). It is below the largest upper end if that of its own binning is valid.
     """
-    return _largest([partial(error_ends, bins.array, seed=seed) for bins in binnings])
+    return _largest([partial(error_ends, bins.array, seed=SEED) for bins in binnings])
 
 
 def _largest(ends_at: Sequence[Callable[..., tuple[float, float]]]) -> tuple[float, float]:
@@ -264,21 +262,21 @@ def ece_of(bins: BinSums) -> float:
     return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.mass))
 
 
-def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
+def _baseline(totals: Totals, confidences: np.ndarray) -> CalibrationBaseline:
     """If not all rows were kept, or they have weights, those of a bin are drawn with their mean
     confidence, as many equal ones as would be as noisy.
     """
     if totals.blocks is not None:
-        noise = _noise_of_blocks(totals, totals.indices(None)[0], seed, calibrated=True)
+        noise = _noise_of_blocks(totals, totals.indices(None)[0], calibrated=True)
         errors = np.abs(noise.draws * noise.measured).sum(axis=1)
         return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
     if totals.complete and totals.weights is None:
         typed = in_type(confidences, totals.rows.dtype)
-        return baseline_calibration_error(typed, totals.n_bins, seed=seed)
+        return baseline_calibration_error(typed, totals.n_bins, seed=SEED)
     array = totals.bins.array[:, totals.bins.array[COUNT] > 0]
     means = np.clip(array[EXPECTED] / array[COUNT], 0, 1)
     equal = np.maximum(np.rint(worth(array[COUNT], means, heaviness(array))), 1).astype(int)
-    drawn = np.random.default_rng(seed).binomial(equal, means, (_DRAWS, len(equal)))
+    drawn = np.random.default_rng(SEED).binomial(equal, means, (_DRAWS, len(equal)))
     errors = mean_excess(array[COUNT] * (drawn / equal - means), array[COUNT].sum())
     return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
 

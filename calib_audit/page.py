@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import binom
 
-from calib_audit import table_rows
+from calib_audit import table_rows, words
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_audit.costs import Costs
 from calib_audit.findings import Findings
@@ -237,7 +237,7 @@ def as_page(report: Findings) -> str:
         "recalibrator_rows": Table(
             table_rows.RecalibratorRow, table_rows.recalibrator_rows(report)
         ),
-        "recalibrator_sentence": table_rows.recalibrator_sentence(report),
+        "recalibrator_sentence": words.recalibrator_sentence(report),
         "calibrator": _as_link(report),
         "group_column": getattr(report.calibrator, "group_column_", ""),
         "parts": [
@@ -248,10 +248,10 @@ def as_page(report: Findings) -> str:
             )
             for table in table_rows.titled_parts(report)
         ],
-        "class_note": table_rows.class_note(report) if report.classes else "",
+        "class_note": words.class_note(report) if report.classes else "",
         "spans": Table(table_rows.SpanRow, table_rows.span_rows(report.times)),
         "times": Markup(times_picture(report.times)) if report.times else "",
-        "costs": table_rows.cost_lines(report),
+        "costs": words.cost_lines(report),
         "cost": Markup(cost_picture(report.costs)) if report.costs is not None else "",
     }
     return template.render(values)

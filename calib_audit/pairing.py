@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_audit.bin_sums import briers, confidences_of, losses
-from calib_audit.class_columns import columns_of
 from calib_audit.column_types import as_array
-from calib_audit.columns import Columns
-from calib_audit.file_sums import How
-from calib_audit.files import open_source
+from calib_audit.columns import Columns, columns_of
 from calib_audit.formatting import counted_rows, number, points
-from calib_audit.lots import SEED
+from calib_audit.gathering import How
 from calib_audit.measures import LEVEL, binnings_of, calibration_line, larger_error
 from calib_audit.rows import Rows
+from calib_audit.source import open_source
 from calib_audit.totals import Totals
 from calib_utils.comparing.pairs import Difference, McNemar, mcnemar, paired_difference
 
@@ -172,9 +170,9 @@ def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Mo
         parts.append((rows.labels, *found, key[0]))
     reader.counts.check(source.name, columns)
     labels, nll, brier, correct, keys = map(np.concatenate, zip(*parts, strict=True))
-    totals = Totals(sums, SEED)
+    totals = Totals(sums)
     line = calibration_line(*totals.confidences, totals.weights)
-    error = larger_error(binnings_of(totals, line), SEED)
+    error = larger_error(binnings_of(totals, line))
     return _Model(columns, labels, nll, brier, correct, keys, error)
 
 

@@ -1,9 +1,7 @@
-"""Classes, groups and spans of time: which are beyond the tolerance, and which within?"""
+"""All rows, classes, groups and spans of time: which are beyond the tolerance, which within?"""
 
 from __future__ import annotations
 
-import re
-from calendar import month_name
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -11,7 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betainc, chdtri, stdtr, stdtrit
 
-from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
+from calib_audit.bin_sums import (
+    CORRECT,
+    COUNT,
+    EXPECTED,
+    BinSums,
+    confidences_of,
+    heaviness,
+    sums_of_blocks,
+    tally,
+    worth,
+)
+from calib_audit.measures import Measures
+from calib_audit.rows import Rows
 from calib_utils.comparing.verdicts import holm
 from calib_utils.metrics.noise import noise_of_means
 
@@ -20,25 +30,32 @@ __all__ = [
     "EXIT",
     "GROUPS",
     "LIMIT",
+    "RELATIVE",
     "TIMES",
     "UNDECIDED",
     "WITHIN",
     "Gap",
     "Part",
     "Span",
+    "Verdict",
     "allowed",
     "begins",
     "control",
     "gap_of",
+    "judge",
     "judge_gaps",
+    "judge_groups",
     "judge_parts",
     "left_wrong",
     "outcome_of",
     "parted_by",
-    "written",
+    "since",
 ]
 
 WITHIN, BEYOND, UNDECIDED, GROUPS, TIMES = "within", "beyond", "undecided", "groups", "times"
+RELATIVE = (
+    0.25  # of the rate of the rarer outcome: the largest error, unless another one is asked for
+)
 EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3, GROUPS: 4, TIMES: 5}  # 2 is bad input
 _FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
 _MANY_BLOCKS = 50  # of equal size: with fewer, they do not tell how much their rows are alike
@@ -460,9 +477,97 @@ def begins(alarms: Sequence[bool]) -> int:
     return int(likely.argmax())
 
 
-def written(name: str) -> str:
-    """A span in words: a day as "29 June 2026", and others as they are."""
-    if " to " in name:
-        return " to ".join(map(written, name.split(" to ")))
-    day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", name)
-    return f"{int(day[3])} {month_name[int(day[2])]} {day[1]}" if day else name
+@dataclass(frozen=True)
+class Verdict:
+    """How the interval of the population ECE compares with the tolerance.
+
+    Attributes:
+        outcome: of all that was asked for. "beyond" if the error of all rows is; else "groups" if
+            that of a group is, "times" if a span of time raises an alarm, "undecided" if there
+            are too few rows to tell of all rows or of a group, and "within" if nothing of this.
+        overall: of all rows alone: "within" if the interval ends at the tolerance or below it,
+            "beyond" if it begins above it, else "undecided".
+        tolerance: 0 to 1, as `calib_audit.report` applies it to all rows.
+        rows_needed: if all rows are undecided, about how many rows a decision would take; None if
+            more than a thousand times as many.
+        rows_needed_range: from how many to how many, as far as these rows tell; the second is None
+            if more than a thousand times as many. None if all rows are decided.
+        sentence: the verdict and its reasons in words.
+    """
+
+    outcome: str
+    overall: str
+    tolerance: float
+    rows_needed: int | None = None
+    rows_needed_range: tuple[int | None, int | None] | None = None
+    sentence: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 alarm in a span of time."""
+        return EXIT[self.outcome]
+
+
+def since(times: Sequence[Span]) -> str | None:
+    """The span from which on most raise an alarm, one of the last two included; None without."""
+    judged = [span for span in times if not span.small]
+    alarms = [span.alarm for span in judged]
+    if not any(alarms):
+        return None
+    begin = begins(alarms)
+    later, together = sum(alarms[begin:]), " to " in judged[-1].name
+    if 2 * later > len(alarms) - begin and any(alarms[-2:]) and not together:
+        alone = sum(alarms) == 1 and len(judged) > 1
+        return judged[begin].name if later > 1 or alone else None
+    return None
+
+
+def judge_groups(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part]]:
+    """The rows of each value of each column of groups, as `judge_parts` judges them."""
+    found = {}
+    for name, column in rows.groups.items():
+        of_rows = *confidences_of(rows), column.codes, len(column.values)
+        if rows.blocks is None:
+            sums = tally(*of_rows, rows.weights)
+        else:
+            sums = sums_of_blocks(*of_rows, rows.blocks.codes).array
+        parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
+        found[name] = judge_parts(parts, *limits, in_blocks=rows.blocks is not None)
+    return found
+
+
+def judge(
+    measures: Measures,
+    tolerance: float,
+    relative: float,
+    groups: Mapping[str, Sequence[Part]],
+    times: Sequence[Span],
+    *,
+    monitor: bool = False,
+) -> Verdict:
+    """The verdict on all rows, in view of their groups and of spans of time.
+
+    Args:
+        measures: of all rows.
+        tolerance, relative: as `report` has them.
+        groups, times: as they were judged.
+        monitor: whether only alarms count. Then too few rows are a matter of the last span alone,
+            because the earlier ones were watched before.
+    """
+    limit = allowed(tolerance, relative, measures.predicted)
+    if measures.error[0] > tolerance:
+        limit = tolerance  # which is beyond question, whatever the rate
+    overall = outcome_of(measures.error, limit)
+    if overall == WITHIN and measures.happened in (0, 1):
+        overall = UNDECIDED
+    found = {part.outcome for parts in groups.values() for part in parts}
+    alarm = any(span.alarm for span in times)
+    if monitor:
+        outcome = TIMES if alarm else UNDECIDED if times[-1].blind else WITHIN
+    elif overall == BEYOND:
+        outcome = BEYOND
+    elif BEYOND in found or alarm:
+        outcome = GROUPS if BEYOND in found else TIMES
+    else:
+        outcome = UNDECIDED if UNDECIDED in found else overall
+    return Verdict(outcome, overall, limit)

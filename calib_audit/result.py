@@ -7,16 +7,14 @@ from pathlib import Path
 from calib_audit.findings import Findings
 from calib_audit.stored import as_json
 from calib_audit.table_rows import (
-    class_note,
-    cost_lines,
     measure_rows,
     others,
     part_rows,
     recalibrator_rows,
-    recalibrator_sentence,
     span_rows,
     titled_parts,
 )
+from calib_audit.words import class_note, cost_lines, recalibrator_sentence
 from calib_utils._files import write_text
 
 __all__ = ["Report"]

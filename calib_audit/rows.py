@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,7 +205,7 @@ class RowsReader:
         columns, counts = self.columns, self.counts
         for name, values in raw.items():
             check_flat(values, name)
-        n = len(raw[columns.label])
+        n = len(raw[columns.scores[0]])
         places = np.arange(counts.read + 1, counts.read + 1 + n)  # of rows, counted from 1
         counts.read += n
         gone = self._missing(raw, places)
@@ -213,7 +214,9 @@ class RowsReader:
             places = places[~gone]
             counts.dropped += int(gone.sum())
         scores = scores_in(raw, columns.scores, columns.kind, places)
-        labels = as_array(by_value(self._labels, raw[columns.label], places))
+        labels = np.zeros(len(places), np.int64)
+        if columns.label:
+            labels = as_array(by_value(self._labels, raw[columns.label], places))
         found = probabilities(scores, columns.kind, columns.scores, places, self.rescale)
         probs, dtype = found.probs, self._dtype(raw)
         counts.rescaled += found.rescaled
@@ -231,10 +234,11 @@ class RowsReader:
             counts.impossible += int((of_label <= 0).sum())
         times = None
         if columns.time is not None:
-            times = as_coded(by_value(self._times, raw[columns.time], places))
+            read = partial(times_of, name=columns.time, unit=columns.unit)
+            times = as_coded(by_value(read, raw[columns.time], places))
         weights = None
         if columns.weight is not None:
-            weights = weights_of(as_array(raw[columns.weight]), columns, places)
+            weights = weights_of(as_array(raw[columns.weight]), columns.weight, places)
         parts = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.of_groups}
         groups = {
             name: crossed([parts[one] for one in columns.of_group(name)]) for name in columns.groups
@@ -258,7 +262,7 @@ class RowsReader:
         where it is a class that was declared.
         """
         columns = self.columns
-        if name not in (columns.label, columns.blocks, *columns.groups):
+        if name not in (columns.label, columns.blocks, *columns.of_groups):
             return is_missing(values)
         missing = is_missing(values, self.source.words)
         if not (self.source.words and name == columns.label and missing.any()):
@@ -266,9 +270,6 @@ class RowsReader:
         declared = {*columns.classes, columns.positive} - {None}
         texts = texts_of(as_array(values))
         return missing & ~np.isin(texts, sorted(declared))
-
-    def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
-        return times_of(values, self.columns, places)
 
     def _missing(self, raw: Mapping[str, Any], places: np.ndarray) -> np.ndarray:
         gone = np.zeros(len(places), bool)
@@ -284,10 +285,10 @@ class RowsReader:
             if not self.drop:
                 more = int(missing.sum()) - 1
                 others = f", and in at least {more:,} more" if more else ""
+                out = ", or leave such rows out with drop=True" if self.columns.label else ""
                 raise ValueError(
                     f"{name}: expected a value in each row, found none in row "
-                    f"{places[missing.argmax()]:,}{others}; fill them, or leave such rows out "
-                    "with drop=True"
+                    f"{places[missing.argmax()]:,}{others}; fill them{out}"
                 )
             gone |= missing
         return gone

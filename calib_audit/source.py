@@ -1,22 +1,35 @@
-"""Rows with named columns, read a block at a time: of arrays, of a data frame, or of any source."""
+"""Rows with named columns, read a block at a time: arrays, data frames, CSV, Parquet and NPZ."""
 
 from __future__ import annotations
 
+import atexit
+import csv
+import hashlib
+import math
+import re
+import sys
+import tempfile
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_audit.column_types import is_number
 from calib_audit.formatting import printable
 from calib_utils.predictions import check_rows, is_tensor, plain_array
+from calib_utils.records.npz import explain_damage
 
 __all__ = [
-    "Blocks",
+    "EXTRA",
+    "Block",
     "Source",
-    "source_of_arrays",
-    "source_of_dictionary",
-    "source_of_frame",
+    "from_arrow",
+    "open_source",
+    "parquet_source",
     "with_checked_names",
 ]
 
@@ -24,6 +37,12 @@ EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow 
 _BFLOAT16 = "bfloat16", "torch.bfloat16"
 _SCORES = ("prob", "probs", "logit", "logits", "score", "scores")  # names of arrays of predictions
 _CELLS = 2_000_000  # in a block: a few hundred megabytes as text
+_BYTES = 1 << 22  # of text that is read at once, which also limits the length of a row
+_LONGEST = 100_000  # bytes of a cell
+_TOO_LONG = "that is too long for a table; is a quotation mark left open?"
+_BUFFER = 1 << 20  # bytes of a compressed column
+_WRITE_AGAIN = "write it again, with numpy.savez"
+_SUFFIXES = ".csv, .parquet or .npz"
 
 Block = dict[str, np.ndarray]
 Blocks = Callable[[Sequence[str]], Iterator[Block]]
@@ -208,3 +227,246 @@ def _singular(name: str) -> str:
 
 def _width(shape: tuple[int, ...]) -> int:
     return shape[1] if len(shape) == 2 else 1
+
+
+def open_source(data: Any) -> Source:
+    """Predictions in any supported form, as a `Source`.
+
+    Args:
+        data: the path of a file whose name ends in .csv, .parquet or .npz; "-" for CSV from the
+            standard input; a dictionary of arrays; or a data frame that narwhals supports.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: if a package that the data needs is not installed.
+        ValueError: if it cannot be read, or has no columns.
+    """
+    if str(data) == "-" and isinstance(data, str):
+        source = _standard_input()
+    elif isinstance(data, (str, Path)):
+        source = _file(Path(data))
+    elif isinstance(data, Mapping):
+        source = source_of_dictionary({str(name): column for name, column in data.items()})
+    else:
+        source = source_of_frame(data)
+    return with_checked_names(source)
+
+
+def _file(path: Path) -> Source:
+    if path.is_dir():
+        raise ValueError(f"{path}: expected a file, found a folder; give a {_SUFFIXES}")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty; give one with a head and rows")
+    readers = {".csv": _csv, ".tsv": _csv, ".parquet": parquet_source, ".npz": _npz}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(f"{path}: expected a {_SUFFIXES}, found {path.suffix or 'no suffix'}")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return reader(path)._replace(name=printable(path.name), sha256=digest)
+
+
+def _standard_input() -> Source:
+    """CSV that can be read only once is copied to disk, not into memory."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)  # weights are read twice
+    path = Path(folder.name) / "input.csv"
+    with path.open("wb") as copy:
+        while part := sys.stdin.buffer.read(1 << 20):
+            copy.write(part)
+    if path.stat().st_size == 0:
+        raise ValueError("-: the standard input is empty; give CSV with a head and rows")
+    return _file(path)._replace(name="standard input")
+
+
+def _csv(path: Path) -> Source:
+    """All cells are read as text, because the first rows may mislead about their type."""
+    try:
+        import pyarrow as pa
+        import pyarrow.compute as compute
+        import pyarrow.csv as arrow_csv
+    except ModuleNotFoundError as error:
+        raise _without_arrow(path, "CSV") from error
+    head, delimiter, has_rows = _read_head(path)
+
+    def blocks(names: Sequence[str]) -> Iterator[Block]:
+        if not has_rows:
+            return
+        refused: list[Any] = []
+
+        def refuse(row: Any) -> str:
+            refused.append(row)
+            return "error"
+
+        read = arrow_csv.ReadOptions(
+            column_names=head,
+            skip_rows=1,
+            block_size=_BYTES,
+            use_threads=False,  # with threads, no error knows its row
+        )
+        parse = arrow_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+        )
+        convert = arrow_csv.ConvertOptions(
+            include_columns=list(names), column_types=dict.fromkeys(names, pa.string())
+        )
+        try:
+            for batch in arrow_csv.open_csv(path, read, parse, convert):
+                for name, length in zip(names, map(compute.binary_length, batch), strict=True):
+                    if len(length) and compute.max(length).as_py() > _LONGEST:
+                        raise ValueError(f"{path}: {name}: found a cell {_TOO_LONG}")
+                read_cells = _with_points if delimiter in ";\t" else lambda cells: cells
+                yield {name: from_arrow(read_cells(batch.column(name))) for name in names}
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
+
+    return Source(str(path), head, None, blocks, words=True)
+
+
+def _with_points(cells: Any) -> Any:
+    """Numbers with a decimal comma, as files with semicolons or tabs have them, with a point."""
+    import pyarrow.compute as compute
+
+    if compute.any(compute.match_substring(cells, ".")).as_py():
+        return cells  # here a comma is not a decimal comma
+    return compute.replace_substring_regex(
+        cells, pattern=r"^\s*([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\s*$", replacement=r"\1.\2"
+    )
+
+
+def _read_head(path: Path) -> tuple[list[str], str, bool]:
+    """The names in the first line, their delimiter, and whether more lines follow."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first, more = file.readline(), file.read(1)
+        delimiter = max(",;\t", key=first.count)
+        head = [name.strip() for name in next(csv.reader([first], delimiter=delimiter), [])]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: {_explained('invalid UTF8')}") from error
+    except csv.Error as error:
+        raise ValueError(f"{path}: {_explained(str(error))}") from error
+    if not head:
+        raise ValueError(f"{path}: the first line is empty; give the names of the columns there")
+    if all(map(is_number, head)):
+        raise ValueError(
+            f"{path}: expected the names of the columns in the first line, found numbers "
+            f"({first.strip()[:40]}); write a line such as label,score above them"
+        )
+    return head, delimiter, bool(more)
+
+
+def _explained(message: str, refused: Sequence[Any] = ()) -> str:
+    """PyArrow's error about a CSV file, in plain words."""
+    if refused:
+        row = refused[0]
+        return (
+            f"expected {row.expected_columns} cells as in the head, found {row.actual_columns} in "
+            f"row {row.number - 1:,}, {row.text[:60]!r}; quote text that has a comma"
+        )
+    if "invalid UTF8" in message:
+        found = re.search(r"Row #(\d+)", message)
+        where = f" in row {int(found[1]) - 1:,}" if found else ""
+        return f"expected UTF-8, found other bytes{where}; save the file as UTF-8"
+    if "straddl" in message:
+        return f"found a row {_TOO_LONG}"
+    return f"the file is not valid CSV ({message})"
+
+
+def parquet_source(path: Path) -> Source:
+    """Only one block of a row group is in memory at a time."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+    except ModuleNotFoundError as error:
+        raise _without_arrow(path, "Parquet") from error
+
+    def opened() -> Any:
+        return parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
+
+    def blocks(names: Sequence[str]) -> Iterator[Block]:
+        try:
+            for batch in opened().iter_batches(rows_of_block(len(names)), columns=list(names)):
+                yield {name: from_arrow(batch.column(name)) for name in names}
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{path}: the file is damaged ({error}); write it again") from error
+
+    try:
+        return Source(str(path), opened().schema_arrow.names, None, blocks)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: the file is not valid Parquet ({error})") from error
+
+
+def _without_arrow(path: Path, kind: str) -> ModuleNotFoundError:
+    return ModuleNotFoundError(f"{path}: {kind} needs pyarrow, {EXTRA}; or give NPZ")
+
+
+def from_arrow(column: Any) -> np.ndarray:
+    """A column as a NumPy array."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    if getattr(column.type, "tz", None) is not None:
+        import pyarrow.compute as compute
+
+        column = compute.local_timestamp(column)  # the clock that it shows
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _npz(path: Path) -> Source:
+    """The arrays of one or two dimensions; others are not columns, and are not read."""
+    with explain_damage(f"{path}: the file", _WRITE_AGAIN), zipfile.ZipFile(path) as file:
+        names = [name for name in file.namelist() if name.endswith(".npy")]
+        members = {name[:-4]: _Member.of(file, name) for name in names}
+
+    def read(wanted: Sequence[str], n: int, step: int) -> Iterator[Block]:
+        with (
+            explain_damage(f"{path}: the file", _WRITE_AGAIN),
+            zipfile.ZipFile(path) as file,
+            ExitStack() as opened,
+        ):
+            streams = {key: opened.enter_context(file.open(f"{key}.npy")) for key in wanted}
+            readers = {key: members[key].blocks(streams[key], step) for key in wanted}
+            for _ in range(0, n, step):
+                yield {key: next(reader) for key, reader in readers.items()}
+
+    return source_of_arrays(str(path), {key: one.shape for key, one in members.items()}, read)
+
+
+class _Member(NamedTuple):
+    """The header of a .npy file: where its array begins, and its shape and type."""
+
+    start: int
+    shape: tuple[int, ...]
+    by_column: bool
+    dtype: np.dtype
+
+    @staticmethod
+    def of(file: zipfile.ZipFile, name: str) -> _Member:
+        with file.open(name) as stream:
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[np.lib.format.read_magic(stream)]
+            shape, by_column, dtype = read(stream)
+            member = _Member(stream.tell(), shape, by_column, dtype)
+        size = member.start + math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size != file.getinfo(name).file_size:
+            raise ValueError(f"{name} does not have the size that its header gives")
+        return member
+
+    def blocks(self, stream: Any, step: int) -> Iterator[np.ndarray]:
+        """``step`` rows at a time; all at once if the array is stored by columns."""
+        if self.dtype.hasobject:
+            raise ValueError("it contains Python objects, which are not read")
+        stream.read(self.start)
+        n, width = self.shape[0], max(1, math.prod(self.shape[1:]))
+        if self.by_column and width > 1:
+            rows = stream.read(n * width * self.dtype.itemsize)
+            whole = np.frombuffer(rows, self.dtype).reshape(self.shape, order="F")
+            yield from (whole[start : start + step] for start in range(0, n, step))
+            return
+        for start in range(0, n, step):
+            count = min(step, n - start)
+            rows = stream.read(count * width * self.dtype.itemsize)
+            yield np.frombuffer(rows, self.dtype).reshape(count, *self.shape[1:])

@@ -495,7 +495,7 @@ def _cell_name(text: str) -> str:
 def _span(text: str, columns: Columns) -> str:
     """The span of a date as the engine writes it; weeks are made of days."""
     text = f"{text}:00" if columns.unit == "h" else text
-    times = times_of(np.array([text]), columns, np.array([0]))
+    times = times_of(np.array([text]), np.array([0]), str(columns.time), columns.unit)
     return str(np.datetime_as_string(times)[0])
 
 

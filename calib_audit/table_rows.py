@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from calib_audit.costs import Costs
 from calib_audit.findings import Findings
 from calib_audit.formatting import counted_rows, number, percent, points, signed_points
-from calib_audit.parts import LIMIT, Part, Span
-from calib_audit.per_group import MapsPerGroup
-from calib_audit.recalibrators import TriedRecalibrator
-from calib_audit.verdict import two_regimes
+from calib_audit.parts import Part, Span
+from calib_audit.words import MOST_PARTS, state_of_part, state_of_span
 
 __all__ = [
     "Bar",
@@ -25,18 +20,13 @@ __all__ = [
     "SpanRow",
     "Table",
     "bar_rows",
-    "class_note",
-    "cost_lines",
     "measure_rows",
     "others",
     "part_rows",
     "recalibrator_rows",
-    "recalibrator_sentence",
     "span_rows",
     "titled_parts",
 ]
-
-MOST_PARTS = 30  # in a table; the others are counted
 
 
 def _column(head: str, kind: str = "", **options: Any) -> Any:
@@ -250,39 +240,6 @@ def titled_parts(report: Findings) -> list[Titled]:
     return [each for each in found if each.parts]
 
 
-def class_note(report: Findings) -> str:
-    """Why the table of classes can contradict the verdict, or tell little."""
-    outcomes = [each.outcome for each in report.classes]
-    if len(outcomes) > MOST_PARTS and outcomes.count("undecided") > len(outcomes) / 2:
-        return (
-            f"Of the {len(outcomes):,} classes, {outcomes.count('beyond'):,} are beyond the "
-            f"tolerance, {outcomes.count('within'):,} within it, and "
-            f"{outcomes.count('undecided'):,} undecided. With about "
-            f"{report.measures.n / len(outcomes):,.0f} rows of each, their own frequencies tell "
-            "little, so rely on the verdict on all rows."
-        )
-    if report.verdict.overall != "beyond" and "beyond" in outcomes:
-        return (
-            "The verdict is about the confidence in the predicted class, while a class is judged "
-            "by its mean probability over all rows. If you use the probabilities of a class that "
-            "is beyond the tolerance, make a report on these, with that class as the positive one."
-        )
-    if report.verdict.overall != "beyond" or any(each != "within" for each in outcomes):
-        return ""
-    return (
-        "Each class is within the tolerance although the model as a whole is beyond it. A class is "
-        "judged by its mean probability over all rows, where too high and too low cancel, and the "
-        "model by its confidence in the predicted class, bin by bin."
-    )
-
-
-def _of_part(part: Part, in_blocks: bool) -> str:
-    """Its verdict, and why there is none of a small one."""
-    if not part.small or part.outcome != "undecided":
-        return part.outcome
-    return f"undecided: too few {'blocks' if in_blocks else 'positives or negatives'}"
-
-
 def part_rows(table: Titled) -> list[PartRow]:
     """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
@@ -303,7 +260,7 @@ def part_rows(table: Titled) -> list[PartRow]:
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
             after=after.get(part.name, ""),
             own=own.get(part.name, ""),
-            verdict=_of_part(part, table.in_blocks),
+            verdict=state_of_part(part, table.in_blocks),
         )
         for part in ordered[:MOST_PARTS]
     ]
@@ -343,18 +300,10 @@ def span_rows(spans: Sequence[Span]) -> list[SpanRow]:
             expected=percent(span.expected),
             happened=percent(span.happened),
             z=number(span.z, 1),
-            state=_state(span),
+            state=state_of_span(span),
         )
         for span in spans
     ]
-
-
-def _state(span: Span) -> str:
-    if span.small:
-        return "too few rows"
-    if span.alarm:
-        return "alarm"
-    return "no alarm, although beyond the limits" if abs(span.z) > LIMIT else "no alarm"
 
 
 def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
@@ -385,68 +334,5 @@ def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
     return [*rows[:place], none, *rows[place:]]
 
 
-def recalibrator_sentence(report: Findings) -> str:
-    """Which recalibrator to use, one for all rows or one for each group."""
-    tried, m = report.recalibrators, report.measures
-    if tried is None and not report.columns.top_label and (m.reversed or m.blind):
-        return (
-            "No calibration method was tried, because none makes a good score of one that "
-            f"{'falls where what happens rises' if m.reversed else 'tells next to nothing'}."
-        )
-    if tried is None and any(span.alarm for span in report.times):
-        return two_regimes(report.times)
-    if tried is None:
-        return (
-            "No calibration method was tried, because there were too few rows, or none but "
-            "their sums, all labels were equal, or none was asked for."
-        )
-    best, of_groups = tried.best_found, tried.best_per_group
-    if best is None:
-        text = f"None clearly helps: no change has an interval below 0 ({tried.how})."
-        if of_groups is not None:
-            text = f"No single map for all rows clearly helps ({tried.how})."
-    else:
-        which = (
-            "helps most"
-            if best is tried.found[0]
-            else "has the lowest NLL of those that clearly help"
-        )
-        text = (
-            f"{best.name} {which}: it lowers the NLL by {_at_least(best)} ({tried.how}; the "
-            "interval is corrected for the number of methods)."
-        )
-    if of_groups is None:
-        return text
-    column, maps = of_groups
-    where = "in the groups that are wrong without it"
-    does = f"does {where}: it lowers their NLL by"
-    if best is not None:
-        does = f"lowers it {where} by a further"
-    return f"{text} A map for each value of {column!r} (PlattPerGroup) {does} {_at_least(maps)}."
-
-
-def cost_lines(report: Findings) -> list[str]:
-    """The cost of a row at the thresholds of interest."""
-    costs = report.costs
-    if costs is None:
-        return []
-    return [
-        f"threshold {number(costs.planned[0], 3)}, optimal for calibrated predictions at prices "
-        f"{costs.false_alarm:g} (false alarm) and {costs.miss:g} (miss): "
-        f"{number(costs.planned[1], 3)} a row",
-        f"{_lowest(costs)}, best on these rows: {number(costs.lowest[1], 3)} a row",
-        f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
-    ]
-
-
-def _at_least(one: TriedRecalibrator | MapsPerGroup) -> str:
-    return f"{number(-one.gain, 3)}, and by at least {number(-one.interval[1], 3)}"
-
-
 def _gain(gain: float) -> str:
     return ("+" if gain > 0 else "") + number(gain, 3)
-
-
-def _lowest(costs: Costs) -> str:
-    never = np.isinf(costs.lowest[0])
-    return "never acting" if never else f"threshold {number(costs.lowest[0], 3)}"

@@ -24,7 +24,7 @@ from calib_audit.exact_sums import (
     in_cells,
     moments,
 )
-from calib_audit.lots import MOST_DRAWN, Lots, drawn
+from calib_audit.lots import MOST_DRAWN, SEED, Lots, drawn
 from calib_audit.rows import Rows
 from calib_utils._numerics import log_of_probs
 from calib_utils.metrics import CoxLine
@@ -54,7 +54,6 @@ class Totals:
 
     Args:
         sums: of all rows.
-        seed: of the draw.
 
     Attributes:
         bins: of all rows, in bins of equal width.
@@ -66,6 +65,7 @@ class Totals:
         of_z: the sums of the numerator and the variance of Spiegelhalter's z.
         rows: all of them if `complete`, and otherwise a random sample.
         complete: whether all rows were kept.
+        whole: whether ``rows`` are whole ones, and not drawn from the cells.
         confidences: of these rows or of a random sample, and which are correct.
         order: of the same rows, a number that rises with the confidence.
         weights: of the same rows; None if all count alike.
@@ -75,7 +75,7 @@ class Totals:
         ValueError: for too few blocks.
     """
 
-    def __init__(self, sums: ExactSums, seed: int):
+    def __init__(self, sums: ExactSums):
         self.n_bins = sums.bins.shape[-1]
         self.bins, self.cells = in_bins(sums.bins), in_cells(sums.cells)
         self.classes = dict(enumerate(map(in_bins, sums.classes)))
@@ -91,8 +91,8 @@ class Totals:
         self.digest = sums.digest()
         lots = sums.lots
         self.complete = lots is not None and lots.complete
-        self._whole = lots is not None and (lots.complete or lots.sample)
-        if lots is not None and self._whole:
+        self.whole = lots is not None and (lots.complete or lots.sample)
+        if lots is not None and self.whole:
             self.rows = lots.rows()
         self.weights: np.ndarray | None = None
         self.blocks: np.ndarray | None = None
@@ -102,10 +102,10 @@ class Totals:
             if self.rows.blocks is not None:
                 self._count_blocks()
             return
-        drawn_rows = self._draw(seed, sums.dtype)
+        drawn_rows = self._draw(sums.dtype)
         self.confidences, self.weights = confidences_of(drawn_rows), drawn_rows.weights
         self.order = self.confidences[0]
-        if not self._whole:
+        if not self.whole:
             self.rows = drawn_rows
 
     def _count_blocks(self) -> None:
@@ -146,7 +146,7 @@ class Totals:
         confidences = self.confidences[0]
         return edges_and_index(confidences, self.n_bins, "quantile", "float64", self.weights)[1]
 
-    def _draw(self, seed: int, dtype: str) -> Rows:
+    def _draw(self, dtype: str) -> Rows:
         masses = self.cells.array[[COUNT, CORRECT]]
         counts, weights = masses.astype(np.int64), None
         if len(self.cells.array) > 5:  # as many equal rows in a cell as those are worth
@@ -157,7 +157,7 @@ class Totals:
             weights = masses / np.maximum(counts, 1)
         else:
             counts[0] -= counts[1]
-        kinds = drawn(counts.ravel(), MOST_DRAWN, seed)
+        kinds = drawn(counts.ravel(), MOST_DRAWN, SEED)
         with np.errstate(invalid="ignore"):
             means = self.cells.array[EXPECTED] / self.cells.array[COUNT]
         labels, cells = np.divmod(kinds, len(means))
@@ -166,26 +166,6 @@ class Totals:
         dtype = "float32" if dtype == "float64" else dtype
         of_rows = None if weights is None else weights.ravel()[kinds]
         return Rows(probs, log_of_probs(probs), labels, {}, None, of_rows, dtype)
-
-    @property
-    def note(self) -> str:
-        """How the measures use the rows, in words; empty if all of them are at hand."""
-        if self.complete:
-            return ""
-        n = len(self.confidences[0])
-        alone = "slope, decomposition, cost and calibration methods"
-        what = "slope and decomposition" if self._whole else alone
-        which = "all" if n == self.bins.n else "a random sample of"
-        found = (
-            "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, which is "
-            "at most 0.2 points; bins of equal mass are made of these cells, and "
-            f"{what} use {which} {n:,} rows, each with the mean confidence of its cell"
-        )
-        if self._whole:
-            found += (
-                f"; calibration methods use a random sample of {len(self.rows.labels):,} whole rows"
-            )
-        return found
 
     @property
     def binnings(self) -> list[BinSums]:
@@ -272,4 +252,4 @@ def _numbers_of(rows: Rows) -> np.ndarray:
     """A number for each row, the same for equal ones."""
     given = rows.probs if rows.logits is None else rows.logits
     bare = rows._replace(probs=given, groups={}, weights=None, blocks=None)
-    return Lots(0, from_logits=False).numbers_of(bare)
+    return Lots(SEED, from_logits=False).numbers_of(bare)

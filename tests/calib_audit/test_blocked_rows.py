@@ -249,7 +249,7 @@ class TestRecalibrators:
     def test_no_block_is_in_two_folds(self) -> None:
         blocks: Any = SimpleNamespace(codes=np.repeat(np.arange(30), 7))
         rows = Rows(np.zeros(210), None, np.zeros(210, np.int64), {}, None, None, blocks=blocks)
-        fold_of = _folds_of(rows, 5, 0)
+        fold_of = _folds_of(rows, 5)
         folds = {(int(block), int(fold)) for block, fold in zip(blocks.codes, fold_of, strict=True)}
         assert len(folds) == 30
         assert sorted(set(fold_of.tolist())) == [0, 1, 2, 3, 4]

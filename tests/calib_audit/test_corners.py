@@ -17,6 +17,7 @@ from calib_audit.lots import Lots
 from calib_audit.parts import Gap, judge_gaps
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals, shared_rows
+from calib_audit.words import roles
 from calib_utils.metrics import accuracy
 from calib_utils.predictions import look_like_probs
 from tests.calib_audit.test_types import every_form, in_form
@@ -97,7 +98,7 @@ def test_sets_that_differ_in_one_row_are_not_equal() -> None:
     for rows in ((score, label), moved, (other, label)):
         sums = ExactSums(15)
         sums.add(bare(*rows))
-        found.append(Totals(sums, 0))
+        found.append(Totals(sums))
     one, same, two = found
     assert shared_rows(one, same) == 5_000
     assert shared_rows(one, two) == 0
@@ -167,11 +168,11 @@ def test_logits_are_doubted_only_if_all_rows_look_like_probabilities() -> None:
 
 def test_what_was_read_names_the_columns() -> None:
     head = [f"prob_{k}" for k in range(12)]
-    lines = choose_columns([*head, "label"]).describe()
+    lines = roles(choose_columns([*head, "label"]))
     assert lines[1] == "'prob_0' to 'prob_11': probabilities of 12 classes (guessed)"
-    few = choose_columns([*head[:4], "label"]).describe()
+    few = roles(choose_columns([*head[:4], "label"]))
     assert few[1].startswith("'prob_0', 'prob_1', 'prob_2', 'prob_3': probabilities of 4 classes")
-    five = choose_columns([*head[:5], "label"]).describe()
+    five = roles(choose_columns([*head[:5], "label"]))
     assert five[1].startswith("'prob_0' to 'prob_4': probabilities of 5 classes")
     with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 4 more$"):
         choose_columns(head, label="truth")
@@ -184,7 +185,7 @@ def test_what_was_read_names_the_columns() -> None:
 @pytest.mark.parametrize(("n", "more"), [(8, ""), (9, ", …")])
 def test_eight_classes_are_named_and_of_more_that_there_are_more(n: int, more: str) -> None:
     names = [f"animal{k}" for k in range(n)]
-    lines = choose_columns([*(f"prob_{name}" for name in names), "label"]).describe()
+    lines = roles(choose_columns([*(f"prob_{name}" for name in names), "label"]))
     assert lines[2] == f"classes, in the order of the columns: {', '.join(names[:8])}{more}"
 
 

@@ -18,9 +18,8 @@ from scipy.special import expit
 from calib_audit import compare_reports, gathering, report
 from calib_audit.__main__ import main
 from calib_audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
-from calib_audit.file_sums import How, sums_of_file
 from calib_audit.folder import Folder, open_folder
-from calib_audit.gathering import _in_threads, read_folder
+from calib_audit.gathering import How, _in_threads, read_folder, sums_of_file
 from calib_audit.lots import Lots, drawn
 from calib_audit.measures import larger_error
 from calib_audit.rows import Rows
@@ -184,8 +183,8 @@ class TestSums:
         assert in_bins(sums.bins).array[:, 0].tolist() == expected
         assert in_cells(sums.cells).array.sum(axis=1).tolist() == expected
         assert sums.losses[1:] == [round(variance * 2**32), 2 * 2**32]
-        assert Totals(sums, 0).losses[1] == squares
-        assert Totals(sums, 0).of_z.tolist() == [excess, variance]
+        assert Totals(sums).losses[1] == squares
+        assert Totals(sums).of_z.tolist() == [excess, variance]
         nll = -np.log(0.75) * 2 - np.log(0.5)
         assert sums.losses[0] / 2**32 == pytest.approx(nll, abs=1e-9)
 
@@ -199,7 +198,7 @@ class TestSums:
         sums = ExactSums(15)
         sums.add(rows)
         assert in_bins(sums.bins).predicted == pytest.approx(3e-8, rel=0.01)
-        found = Totals(sums, 0).confidences[0]
+        found = Totals(sums).confidences[0]
         assert found == pytest.approx(np.full(1_000, 3e-8), rel=0.01)
 
     def test_how_far_cells_move_the_error(self) -> None:
@@ -217,7 +216,7 @@ class TestSums:
             ends = []
             for each in (all_rows, sums):
                 each.add(rows)
-                ends.append(larger_error(Totals(each, 0).binnings, 0))
+                ends.append(larger_error(Totals(each).binnings))
             one, two = ends
             moved.append(np.abs(np.subtract(one, two)).max())
         assert max(moved) < 0.0011  # as the docstring of Totals says
@@ -232,7 +231,7 @@ class TestSums:
         rows = Rows(probs, log_odds, np.zeros(1_500, np.int64), {}, None, None)
         sums = ExactSums(10)
         sums.add(rows)
-        found = Totals(sums, 0).binnings[1].array[0]
+        found = Totals(sums).binnings[1].array[0]
         ranks = np.unique(cells_of(log_odds), return_inverse=True)[1]
         edges = np.quantile(ranks, np.linspace(0, 1, 11))
         index = np.clip(np.searchsorted(edges, ranks) - 1, 0, 9)

@@ -29,8 +29,8 @@ from calib_audit.parts import (
     judge_gaps,
     judge_parts,
 )
+from calib_audit.planning import rows_needed
 from calib_audit.stored import bins_of_baseline
-from calib_audit.verdict import rows_needed
 from calib_utils import metrics
 from calib_utils.metrics.noise import error_ends
 
@@ -302,7 +302,6 @@ class TestStreams:
     def test_blocks_and_a_sample_give_the_same_sums(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from calib_audit import files
 
         score, label = drawn(20_000, 0, 0.8, 0.1)
         path = tmp_path / "a.csv"
@@ -313,7 +312,7 @@ class TestStreams:
             )
         )
         whole = report(path, group="site", cross_fit=0)
-        monkeypatch.setattr(files, "_BYTES", 30_000)
+        monkeypatch.setattr("calib_audit.source._BYTES", 30_000)
         for module in ("lots", "totals"):
             monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 2_000)
         parts = report(path, group="site", cross_fit=0)
@@ -337,9 +336,7 @@ class TestStreams:
     ) -> None:
         import tracemalloc
 
-        from calib_audit import files
-
-        monkeypatch.setattr(files, "_BYTES", 8_000)
+        monkeypatch.setattr("calib_audit.source._BYTES", 8_000)
         for module in ("lots", "totals"):
             monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 1_000)
         block = "".join(f"{(i % 97) / 97:.3f},{i % 2}\n" for i in range(1_000))

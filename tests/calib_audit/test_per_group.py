@@ -17,7 +17,7 @@ from calib_audit.__main__ import main
 from calib_audit.column_types import as_coded
 from calib_audit.formatting import signed_points
 from calib_audit.lots import Lots
-from calib_audit.per_group import MapsPerGroup
+from calib_audit.recalibrators import MapsPerGroup
 from calib_audit.rows import Rows
 from calib_utils.recalibration import PlattPerGroup, load
 

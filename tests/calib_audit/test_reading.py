@@ -24,10 +24,11 @@ from calib_audit import report
 from calib_audit.__main__ import main
 from calib_audit.column_types import as_array
 from calib_audit.columns import choose_columns
-from calib_audit.files import open_source
 from calib_audit.pairing import pair
 from calib_audit.rows import RowsReader
+from calib_audit.source import open_source
 from calib_audit.stored import bins_of_baseline
+from calib_audit.words import roles
 from calib_utils import metrics
 from calib_utils._files import write_text
 
@@ -83,7 +84,7 @@ class TestGuess:
     def test_from_the_names(self, head: str, kind: str, label: str) -> None:
         found = choose_columns(head.split(","))
         assert (found.kind, found.label) == (kind, label)
-        assert any("(guessed)" in line for line in found.describe())
+        assert any("(guessed)" in line for line in roles(found))
 
     def test_what_is_said_is_not_guessed(self) -> None:
         head = ["y", "p_cat", "p_dog", "w", "site", "when"]
@@ -92,7 +93,7 @@ class TestGuess:
         )
         assert found.classes == ("cat", "dog")
         assert (found.unit, found.time, found.groups) == ("M", "when", ("site",))
-        assert not any("guessed" in line for line in found.describe())
+        assert not any("guessed" in line for line in roles(found))
 
     def test_one_class_of_several(self) -> None:
         found = choose_columns(["label", "prob_cat", "prob_dog"], positive="dog")
@@ -779,7 +780,7 @@ def test_no_file_is_held_as_a_whole(
 ) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr("calib_audit.source._CELLS", 100_000)
-    monkeypatch.setattr("calib_audit.files._BYTES", 1 << 16)
+    monkeypatch.setattr("calib_audit.source._BYTES", 1 << 16)
     n = 1_000_000
     score = np.random.default_rng(0).random(n)
     table = pyarrow.table({"label": np.arange(n) % 2, "score": score, "other": score})

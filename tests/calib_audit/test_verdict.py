@@ -15,9 +15,10 @@ from calib_audit.bin_sums import BinSums
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import auroc_of, binnings_of, calibration_line, larger_error
-from calib_audit.parts import allowed, begins, control, written
+from calib_audit.parts import allowed, begins, control
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
+from calib_audit.words import written
 
 
 def calibrated(n: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -358,10 +359,10 @@ class TestWhatItKnows:
                 labels = (rng.random(1_000) < expit(slope * z)).astype(np.int64)
                 sums = ExactSums(15, lots=Lots(0, True))
                 sums.add(Rows(expit(z), z, labels, {}, None, None))
-                totals = Totals(sums, 0)
+                totals = Totals(sums)
                 line = calibration_line(*totals.confidences)
                 row[:] = [
-                    larger_error(binnings, 0)[0] > 0.02
+                    larger_error(binnings)[0] > 0.02
                     for binnings in (totals.binnings, binnings_of(totals, line))
                 ]
             rates[slope] = beyond.mean(axis=0)
