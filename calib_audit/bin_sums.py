@@ -24,6 +24,7 @@ from calib_utils.metrics.noise import squared_sums, tally
 
 __all__ = [
     "BinSums",
+    "added_blocks",
     "briers",
     "check_few",
     "confidences_of",
@@ -195,6 +196,13 @@ def sums_of_blocks(
     """
     pairs, inverse = np.unique(blocks * size + index, return_inverse=True)
     of_rows = [None, correct, confidences, np.sqrt(confidences * (1 - confidences))]
-    n, hits, expected, spread = sums_per_bin(inverse, of_rows, len(pairs))
+    return added_blocks(sums_per_bin(inverse, of_rows, len(pairs)), pairs % size, size)
+
+
+def added_blocks(of_blocks: np.ndarray, index: np.ndarray, size: int) -> BinSums:
+    """The same, of what each block has in a bin: its number of rows and of correct ones, and the
+    sums of the confidence c and of the root of c (1 - c), (4, B), with the bin of each, (B,).
+    """
+    n, hits, expected, spread = of_blocks
     terms = [n, hits, expected, (expected - hits) ** 2, spread**2, n**2, n * hits, n * expected, n]
-    return BinSums(sums_per_bin(pairs % size, terms, size))
+    return BinSums(sums_per_bin(index, terms, size))

@@ -160,12 +160,6 @@ def report(
             "all was well"
         )
     cross_fit, fit = (0, None) if monitor else (cross_fit, fit)
-    for name, value in (("weight", weight), ("time", time)):
-        if blocks is not None and value is not None:
-            raise ValueError(
-                f"blocks: expected without {name}, found both; rows in blocks count alike, and how "
-                "blocks differ is not told of each span of time"
-            )
     given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
     given |= {"blocks": blocks}
     named = {

@@ -167,6 +167,12 @@ def choose_columns(
                 f"positive: expected probabilities, found {kind} of several classes; one class "
                 "alone needs its probability"
             )
+    for other, value in (("weight", weight), ("time", time)):
+        if blocks is not None and value is not None:
+            raise ValueError(
+                f"blocks: expected without {other}, found both; rows in blocks count alike, and "
+                "how blocks differ is not told of each span of time"
+            )
     unit = "D"
     if time is not None and time not in head and ":" in time:
         time, _, unit = time.rpartition(":")

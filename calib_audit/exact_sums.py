@@ -72,6 +72,8 @@ class ExactSums:
         losses: the sums of the NLL, of the variance in Spiegelhalter's z and of correct
             predictions, in units.
         dtype: the type in which probabilities came.
+        class_blocks: of sums from a database, for each class and block the number of rows, of those
+            with this label, and the sums of c and of the root of c (1 - c): (4, B) for each class.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class ExactSums:
         self.losses = [0, 0, 0]
         self.dtype = "float64"
         self.lots = lots
+        self.class_blocks: list[np.ndarray] = []
 
     @property
     def weighted(self) -> bool:

@@ -23,6 +23,7 @@ from calib_audit.lots import SEED, Lots
 from calib_audit.probabilities import ROUNDED
 from calib_audit.rows import LABELS, Counts, Rows
 from calib_audit.source import Source
+from calib_utils.metrics.bins import sums_per_bin
 
 __all__ = ["DIALECTS", "are_sums", "query", "sums_in"]
 
@@ -30,6 +31,7 @@ _FINE = 2**62  # units of a weighted term, which is at most 1
 _LARGEST = "0.9999999999999999"
 _LOWEST = float(-np.log(np.finfo(float).smallest_subnormal))
 _BINS = 15
+_FORMAT = 2
 _STEP = 1_000_000  # rows that are counted at once
 _TIMES = {"Y": 4, "M": 7, "W": 10, "D": 10, "h": 13}  # characters of a date that tell a span
 _OF_CELLS = 0, 1, 2, 4, 7, 8, 10  # of the sums with weights
@@ -68,7 +70,7 @@ def query(
 
     Raises:
         ValueError: for another dialect, a name with a quotation mark, log-probabilities, or blocks
-            of rows with several classes, a weight or a time.
+            together with a weight or a time.
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}")
@@ -99,11 +101,6 @@ def query(
             f"score: expected probabilities or logits, found {score!r}; log-probabilities may be "
             "missing, so a report needs their rows"
         )
-    if blocks is not None and (columns.classes or weight is not None or time is not None):
-        raise ValueError(
-            "blocks: expected with one score, and without weight or time, found them together; a "
-            "report on rows takes blocks with several classes"
-        )
     return _Query(columns, *DIALECTS[dialect]).text(table)
 
 
@@ -115,7 +112,7 @@ class _Query:
     def text(self, table: str) -> str:
         """The whole query."""
         columns = self.columns
-        about = asdict(columns) | {"format": 1}
+        about = asdict(columns) | {"format": _FORMAT}
         keys = [f"g{k}" for k in range(len(columns.groups))] + ["span"] * bool(columns.time)
         if columns.blocks:
             return self._of_blocks(table, json.dumps(about, ensure_ascii=False), keys)
@@ -172,11 +169,23 @@ WITH typed AS (
         """A line for each bin and cell of a block, and not of all rows."""
         held = ", ".join(["block", *keys, "bin", "cell", "hit"])
         named = "".join(f", {key} AS k{k}" for k, key in enumerate(keys))
-        nothing = ", NULL" * (1 + len(keys))
+        nothing, unknown = ", NULL" * (4 + len(keys)), ", NULL" * (1 + len(keys))
+        sums = ", ".join(
+            f"{each} AS s{k}" for k, each in enumerate([self._sum("c"), *self._sums()[-3:]])
+        )
+        terms = "c", "c * c", "sqrt(greatest(c * (1 - c), 0))"
+        moments = ", ".join(map(self._sum, terms))
+        of_classes = "".join(
+            f"""
+UNION ALL
+SELECT NULL, 'class', block, {k}, hit, count(*), {moments}{unknown}
+FROM (SELECT block, {self._of_class(k)} FROM classified) AS of_class GROUP BY block, hit"""
+            for k in range(len(self.columns.classes))
+        )
         return f"""{self._binned(table)}
 SELECT '{about}' AS about, 'block' AS part, block AS value, cell AS place, hit,
-  count(*) AS n, {self._sum("c")} AS s0{named}
-FROM binned GROUP BY {held}
+  count(*) AS n, {sums}{named}
+FROM binned GROUP BY {held}{of_classes}
 UNION ALL
 SELECT NULL, 'fault', fault, NULL, NULL, count(*){nothing}
 FROM judged WHERE fault IS NOT NULL GROUP BY fault
@@ -218,12 +227,15 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
 UNION ALL
 SELECT NULL, 'class', '{k}', bin, hit, count(*), {listed} FROM (
   SELECT *, {_bin()} AS bin FROM (
-    SELECT {self._as(f"p{k}", 1)} AS c{weight}, CASE WHEN y = {k} THEN 1 ELSE 0 END AS hit,
-      {self._near(f"p{k}")} AS near FROM classified
+    SELECT {self._of_class(k)}{weight}, {self._near(f"p{k}")} AS near FROM classified
   ) AS of_class
 ) AS in_bins GROUP BY bin, hit"""
             for k in range(len(self.columns.classes))
         )
+
+    def _of_class(self, k: int) -> str:
+        """The probability of a class, and whether it is the label."""
+        return f"{self._as(f'p{k}', 1)} AS c, CASE WHEN y = {k} THEN 1 ELSE 0 END AS hit"
 
     def _as(self, value: str, k: int) -> str:
         return f"CAST({value} AS {self.types[k]})"
@@ -415,18 +427,19 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
     if not len(about):
         raise ValueError(f"{source.name}: there are no rows")
     known: dict[str, Any] = json.loads(str(about[0]))
-    if known.pop("format", None) != 1:
-        raise ValueError(f"{source.name}: expected sums in format 1; print the query again")
+    if known.pop("format", None) != _FORMAT:
+        raise ValueError(f"{source.name}: expected sums in format {_FORMAT}; print the query again")
     lists = {key: tuple(each) for key, each in known.items() if isinstance(each, list)}
     columns = Columns(**(known | lists))
     if columns.blocks is not None:
         keys = [low[f"k{k}"] for k in range(len(columns.groups))]
         named = [block for names in [keys] if names for block in source.blocks(names)]
         groups = [np.concatenate([block[key] for block in named]) for key in keys]
-        kept = part != "fault"
-        found = _rows_again(
-            columns, *(each[kept] for each in (value, place, hit, n, *sums, *groups))
-        )
+        lines = value, place, hit, n, *sums
+        kept = part == "block"
+        found = _rows_again(columns, *(each[kept] for each in (*lines, *groups)))
+        kept = part == "class"
+        _add_classes(found, *(each[kept] for each in lines))
         counts.read += found.n
         return columns, found, counts
     found = ExactSums(_BINS, len(columns.classes), weighted=columns.weight is not None)
@@ -461,15 +474,17 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
 
 
 def _rows_again(columns: Columns, block: Any, cell: Any, hit: Any, n: Any, *sums: Any) -> ExactSums:
-    """The rows of each block, of which each has the mean confidence of its bin and cell."""
+    """The rows of each block, of which each has the mean confidence of its bin and cell.
+
+    The losses are those of the rows. With several classes the confidence is all that is known.
+    """
     times, cells = n.astype(np.int64), cell.astype(np.int64)
-    units = np.array([int(each) for each in sums[0]], np.float64)
     ends = CELL_ENDS[cells], CELL_ENDS[cells + 1]
-    means, labels = np.clip(units / UNIT / times, *ends), hit.astype(np.int64)
+    means, labels = np.clip(_floats(sums[0]) / UNIT / times, *ends), hit.astype(np.int64)
     blocks = as_coded(texts_of(block))
     groups = {
         name: as_coded(np.array([_cell_name(str(value)) for value in values]))
-        for name, values in zip(columns.groups, sums[1:], strict=True)
+        for name, values in zip(columns.groups, sums[4:], strict=True)
     }
     # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
     lines = Rows(means, None, labels, groups, None, None, "float32", blocks)
@@ -477,7 +492,37 @@ def _rows_again(columns: Columns, block: Any, cell: Any, hit: Any, n: Any, *sums
     which = np.repeat(np.arange(len(times)), times)
     for start in range(0, len(which), _STEP):
         found.add(lines.take(which[start : start + _STEP]))
+    found.losses = [sum(map(int, each)) for each in sums[1:4]]
+    found.classes = np.zeros((len(columns.classes), *found.bins.shape), np.int64)
     return found
+
+
+def _add_classes(
+    found: ExactSums,
+    block: Any,
+    k: Any,
+    hit: Any,
+    n: Any,
+    c: Any,
+    squares: Any,
+    spread: Any,
+    _: Any,
+) -> None:
+    """The probability of each class, of all rows and of each block."""
+    which, right, rows = (each.astype(np.int64) for each in (k, hit, n))
+    for term, values in enumerate((rows, c, squares)):
+        np.add.at(found.classes, (which, term, right, 0), [int(each) for each in values])
+    terms = rows, right * rows, _floats(c) / UNIT, _floats(spread) / UNIT
+    numbers = np.unique(texts_of(block), return_inverse=True)[1]
+    size = int(numbers.max(initial=-1)) + 1
+    for each in range(len(found.classes)):
+        here = which == each
+        sums = [term[here].astype(np.float64) for term in terms]
+        found.class_blocks.append(sums_per_bin(numbers[here], sums, size))
+
+
+def _floats(numbers: Any) -> np.ndarray:
+    return np.array([int(each) for each in numbers], np.float64)
 
 
 def _split(numbers: list[int], weighted: bool) -> list[int]:

@@ -10,6 +10,7 @@ from calib_audit.bin_sums import (
     COUNT,
     EXPECTED,
     BinSums,
+    added_blocks,
     confidences_of,
     order_of,
     sums_of_blocks,
@@ -100,7 +101,7 @@ class Totals:
             self.confidences, self.weights = confidences_of(self.rows), self.rows.weights
             self.order = order_of(self.rows)
             if self.rows.blocks is not None:
-                self._count_blocks()
+                self._count_blocks(sums)
             return
         drawn_rows = self._draw(sums.dtype)
         self.confidences, self.weights = confidences_of(drawn_rows), drawn_rows.weights
@@ -108,7 +109,7 @@ class Totals:
         if not self.whole:
             self.rows = drawn_rows
 
-    def _count_blocks(self) -> None:
+    def _count_blocks(self, sums: ExactSums) -> None:
         """Replace the sums over rows by those over blocks.
 
         Classes and groups have one bin, because only in one the blocks of a mean are whole.
@@ -120,7 +121,10 @@ class Totals:
         log_odds = log_of_probs(confidences)
         self.cells = self._in_bins(cells_of(log_odds), len(CELL_ENDS) - 1)
         one = np.zeros(len(correct), np.intp)
-        for k in self.classes:
+        for k, of_blocks in enumerate(sums.class_blocks):
+            index = np.zeros(of_blocks.shape[1], np.intp)
+            self.classes[k] = added_blocks(of_blocks, index, 1)
+        for k in self.classes if rows.probs.ndim == 2 else ():
             probs = np.minimum(rows.probs[:, k], 1)
             self.classes[k] = sums_of_blocks(probs, rows.labels == k, one, 1, self.blocks)
         for name, column in rows.groups.items():

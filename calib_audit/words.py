@@ -437,7 +437,8 @@ def what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         f"{name!r}: all rows of each value have the same label, so even a perfect model is off in "
         "these groups; take a column that is known before the outcome"
         for name, column in totals.rows.groups.items()
-        if parted_by(totals.rows.labels, column.codes)
+        if not (gathered.summed and columns.classes)  # of which only the correct ones are known
+        and parted_by(totals.rows.labels, column.codes)
     ]
     lines += [] if totals.complete else [_about_cells(gathered)]
     if gathered.summed:

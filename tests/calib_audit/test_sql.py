@@ -104,22 +104,43 @@ def test_beyond_what_is_kept_the_two_are_equal(
     assert "1,000 rows, each with the mean confidence of its cell" in found.text()
 
 
-def test_blocks_are_read_from_their_bins_and_cells() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"score": "p", "label": "y"},
+        {"score": "prob_*", "label": "animal", "classes": ANIMALS},
+        {"score": "logit_of_*", "label": "animal", "classes": ANIMALS},
+    ],
+    ids=["one score", "classes", "logits"],
+)
+def test_blocks_are_read_from_their_bins_and_cells(options: dict[str, Any]) -> None:
     """A line stands for the rows of a block in a bin and a cell, so nearly nothing is lost."""
-    rows = pa.table(COLUMNS | PATIENTS)
-    options = {"score": "p", "label": "y", "blocks": "patient", "group": ["region"]}
-    sums = sums_of(rows, **options)
-    assert len(sums) < N
-    of_rows, of_sums = report(rows, cross_fit=0, **options), report(sums)
-    assert of_sums.measures.blocks == of_rows.measures.blocks == 300
+    rows = pa.table(COLUMNS | OF_CLASSES | PATIENTS)
+    options = options | {"blocks": "patient", "group": ["region"]}
+    of_rows, of_sums = report(rows, cross_fit=0, **options), report(sums_of(rows, **options))
+    a, b = of_rows.measures, of_sums.measures
+    assert b.blocks == a.blocks == 300
     assert_near(of_rows, of_sums, 2e-3)
-    assert of_sums.measures.error == pytest.approx(of_rows.measures.error, abs=1e-5)
-    for one, two in zip(of_rows.groups["region"], of_sums.groups["region"], strict=True):
+    assert b.error == pytest.approx(a.error, abs=1e-5)
+    assert b.nll == pytest.approx(a.nll, abs=1e-8)
+    pairs = [(of_rows.groups["region"], of_sums.groups["region"])]
+    pairs.append((of_rows.classes, of_sums.classes))
+    for one, two in ((one, two) for each in pairs for one, two in zip(*each, strict=True)):
         assert two.gap == pytest.approx(one.gap, abs=1e-8)
         assert two.interval == pytest.approx(one.interval, abs=1e-8)
+    if options["label"] == "animal":
+        assert b.brier == pytest.approx(a.brier, abs=1e-8)
+        assert len(of_sums.classes) == 3
     assert "the mean confidence of its block" in of_sums.text()
-    with pytest.raises(ValueError, match="blocks: expected with one score"):
-        query(**options, weight="w")
+
+
+@pytest.mark.parametrize("more", [{"weight": "w"}, {"time": "hour:D"}])
+def test_blocks_with_weights_or_a_time_are_refused_as_of_rows(more: dict[str, str]) -> None:
+    options = {"score": "p", "label": "y", "blocks": "patient", **more}
+    with pytest.raises(ValueError, match=f"^blocks: expected without {min(more)}, found both"):
+        query(**options)
+    with pytest.raises(ValueError, match=f"^blocks: expected without {min(more)}, found both"):
+        report(pa.table(COLUMNS | PATIENTS), **options)
 
 
 @pytest.mark.parametrize(
