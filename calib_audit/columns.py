@@ -6,14 +6,13 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
 
 import numpy as np
 
 from calib_audit.column_types import check_flat, is_missing, is_number, texts_of
 from calib_audit.source import Block, Source
 
-__all__ = ["UNITS", "Columns", "choose_columns", "columns_of", "columns_of_group", "scores_of"]
+__all__ = ["UNITS", "Columns", "choose_columns", "columns_of_group", "scores_of"]
 
 _ROUNDED = 1e-2  # how far from 1 rows of probabilities may sum
 _PREFIXES = "prob_", "logit_", "logprob_"
@@ -88,8 +87,8 @@ def choose_columns(
     group: Sequence[str] = (),
     time: str | None = None,
     classes: Sequence[str] = (),
-    by_label: Sequence[str] = (),
     blocks: str | None = None,
+    source: Source | None = None,
 ) -> Columns:
     """Which columns to read.
 
@@ -105,31 +104,37 @@ def choose_columns(
         group: columns whose values divide the rows into groups.
         time: a column of dates, and after a colon the unit: "date:D" (also h, W, M, Y).
         classes: the names of the classes in the order of the columns.
-        by_label: columns named after the labels, taken if no other columns are guessed.
         blocks: a column whose equal values mark rows that belong together.
+        source: has these columns. If no scores are guessed, its first rows tell which columns are
+            named after the labels.
 
     Raises:
         ValueError: if a column is missing or cannot be guessed, or if ``classes`` contradicts the
             name of a column.
     """
-    guessed: list[str] = []
-    if label is None and score is None and not guess_label(head) and not guess_scores(head):
+    found = [] if score is not None else _guess_scores(head)
+    what, by_label = label or _guess_label(head), list[str]()
+    if score is None and not found and source is not None and what in head:
+        others = {what, weight, blocks, *group, *(time or "").rpartition(":")}
+        unknown = [name for name in head if name not in others]
+        by_label = _called_as_labels(source, str(what), unknown)
+    if not (label or score or what or found):
         raise ValueError(
             f"label, score: expected a column 'label' and one of predictions, found {_some(head)}; "
             "name the column of what happened with label=..., and that of predictions with "
             "score=..., unless there is one named after each label"
         )
-    scores, kind = choose_scores(head, score, by_label)
-    guessed += scores if score is None else []
+    scores, kind = _choose_scores(head, score, found or by_label)
+    guessed = scores if score is None else []
     if label is None:
-        label = _lower(head).get("correct") if kind == "confidence" else guess_label(head)
+        label = _lower(head).get("correct") if kind == "confidence" else what
         if label is None:
             wanted = "correct" if kind == "confidence" else "label"
             raise ValueError(
                 f"label: expected a column {wanted!r}, found {_some(head)}; "
                 "name the column of what happened with label=..."
             )
-        guessed.append(label)
+        guessed = [*guessed, label]
     if kind == "score" and label.lower() == "correct":
         kind = "confidence"
     if label in scores:
@@ -140,7 +145,7 @@ def choose_columns(
         if score is not None and score.count("*") == 1 and score not in head:
             start, _, end = score.partition("*")  # classes are named by what the pattern leaves out
             called = _suffixes([name[len(start) : len(name) - len(end)] for name in scores])
-        elif scores != list(by_label):
+        elif scores != by_label:
             called = _suffixes(scores)
         names = tuple(classes) or tuple(called)
         if len(names) != len(scores):
@@ -197,8 +202,8 @@ def choose_columns(
     )
 
 
-def choose_scores(
-    head: Sequence[str], score: str | None = None, by_label: Sequence[str] = ()
+def _choose_scores(
+    head: Sequence[str], score: str | None, found: Sequence[str]
 ) -> tuple[list[str], str]:
     """The columns of the predictions and their ``kind``, as in `Columns`.
 
@@ -206,7 +211,7 @@ def choose_scores(
         ValueError: if they are missing or cannot be guessed.
     """
     if score is None:
-        scores = guess_scores(head) or list(by_label)
+        scores = list(found)
         if not scores:
             raise ValueError(
                 "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…', "
@@ -222,13 +227,13 @@ def _lower(head: Sequence[str]) -> dict[str, str]:
     return {name.lower(): name for name in reversed(head)}
 
 
-def guess_label(head: Sequence[str]) -> str | None:
+def _guess_label(head: Sequence[str]) -> str | None:
     """The column of labels, if a name suggests one."""
     low = _lower(head)
     return next((low[name] for name in ("label", "labels", "correct") if name in low), None)
 
 
-def guess_scores(head: Sequence[str]) -> list[str]:
+def _guess_scores(head: Sequence[str]) -> list[str]:
     """The columns of the predictions, if their names suggest them, and otherwise none.
 
     Raises:
@@ -325,24 +330,8 @@ def _some(names: Sequence[str]) -> str:
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
 
-def columns_of(source: Source, **named: Any) -> Columns:
-    """`choose_columns` of a source, whose rows are inspected if names alone do not decide.
-
-    Raises:
-        ValueError: if a column is not there, or cannot be guessed.
-    """
-    head = source.columns
-    label = named.get("label") or guess_label(head)
-    called: list[str] = []
-    if named.get("score") is None and not guess_scores(head) and label in head:
-        time = (named.get("time") or "").rpartition(":")
-        others = {label, named.get("weight"), named.get("blocks"), *named.get("group", ()), *time}
-        called = _called_as_labels(source, label, [name for name in head if name not in others])
-    return choose_columns(head, by_label=called, **named)
-
-
 def scores_of(source: Source, score: str | None, n_classes: int | None) -> tuple[list[str], str]:
-    """`choose_scores` of a source that need not have labels.
+    """The columns of the predictions and their ``kind``, of a source that need not have labels.
 
     Columns without a known prefix are taken for those of the classes if their rows sum to one and
     their number is ``n_classes``, where that is known.
@@ -350,14 +339,15 @@ def scores_of(source: Source, score: str | None, n_classes: int | None) -> tuple
     Raises:
         ValueError: if a column is not there, or cannot be guessed.
     """
-    head, called = source.columns, list[str]()
-    if score is None and not guess_scores(head):
-        others = [name for name in head if name != guess_label(head)]
+    head = source.columns
+    called = [] if score is not None else _guess_scores(head)
+    if score is None and not called:
+        others = [name for name in head if name != _guess_label(head)]
         block = next(iter(source.blocks(others)), {})
         likely = [name for name, values in block.items() if _holds_probabilities(values)]
         if len(likely) > 1 and n_classes in (None, len(likely)) and _sum_to_one(block, likely):
             called = likely
-    return choose_scores(head, score, called)
+    return _choose_scores(head, score, called)
 
 
 def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> list[str]:

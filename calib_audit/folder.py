@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from calib_audit.column_types import is_number
-from calib_audit.columns import Columns, columns_of
+from calib_audit.columns import Columns, choose_columns
 from calib_audit.formatting import printable
 from calib_audit.source import EXTRA, Block, Source, parquet_source, with_checked_names
 
@@ -91,7 +91,8 @@ def open_folder(data: str | Path, named: Mapping[str, Any], skip_bad_files: bool
             metadata, types = _footer(path, name)
             keys = {key: each for key, each in _keys(path, root).items() if key not in types}
             if first is None:
-                columns = columns_of(_source_of(path, str(data), keys), **named)
+                source = _source_of(path, str(data), keys)
+                columns = choose_columns(source.columns, source=source, **named)
                 wanted = {each: types.get(each, "a folder's name") for each in columns.names}
                 first = name, columns, wanted
             _check_types(name, types | dict.fromkeys(keys, "a folder's name"), *first[::2])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_audit.column_types import Coded, coded, in_spans, occurring
-from calib_audit.columns import Columns, columns_of
+from calib_audit.columns import Columns, choose_columns
 from calib_audit.exact_sums import ExactSums
 from calib_audit.folder import Folder, FolderFile, is_folder, open_folder
 from calib_audit.lots import MOST_DRAWN, SEED, Lots
@@ -154,7 +154,7 @@ def gather_file(
     check: Callable[[Columns], None] = lambda columns: None,
 ) -> Gathered:
     """Read one source; its sums are those of a folder with one file."""
-    columns = columns_of(source, **named)
+    columns = choose_columns(source.columns, source=source, **named)
     check(columns)
     known = How(columns, **how)
     if columns.weight is not None:

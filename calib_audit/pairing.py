@@ -10,7 +10,7 @@ import numpy as np
 
 from calib_audit.bin_sums import briers, confidences_of, losses
 from calib_audit.column_types import as_array
-from calib_audit.columns import Columns, columns_of
+from calib_audit.columns import Columns, choose_columns
 from calib_audit.formatting import counted_rows, number, points
 from calib_audit.gathering import How
 from calib_audit.measures import LEVEL, binnings_of, calibration_line, larger_error
@@ -159,7 +159,7 @@ class _Model(NamedTuple):
 
 def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Model:
     source = open_source(data)
-    columns = columns_of(source, **named)
+    columns = choose_columns(source.columns, source=source, **named)
     how = How(columns, 15, drop, rescale, sample=False)
     sums, parts = how.no_sums(), []
     reader = how.reader(source)

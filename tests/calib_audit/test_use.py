@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -156,3 +157,15 @@ def test_columns_named_after_labels_whose_column_is_not_known() -> None:
         report(columns)
     assert "score=..., unless there is one named after each label" in str(caught.value)
     assert json.dumps(report(columns, label="truth", cross_fit=0).columns.classes)
+
+
+@pytest.mark.parametrize("command", ["", "compare", "apply", "rows", "sql"])
+def test_each_option_stands_on_a_page(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(calib_audit.__file__).parents[1]
+    pages = [root / "calib_audit/README.md", *root.glob("book/*.md"), *root.glob("notebooks/*.md")]
+    text = "\n".join(page.read_text("utf-8") for page in pages)
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    options = {*re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)}
+    assert len(options) > 2
+    assert not [each for each in options if not re.search(rf"{each}(?![\w-])", text)]
