@@ -23,7 +23,7 @@ from calib_audit.planning import rows_for
 from calib_audit.source import EXTRA
 from calib_audit.sql import DIALECTS, query
 from calib_audit.stored import Changes, compare_reports
-from calib_audit.words import still_wrong
+from calib_audit.words import about_calibrator
 from calib_utils._files import write_text
 
 __all__ = ["main", "parser"]
@@ -106,21 +106,9 @@ def _report(given: Sequence[str]) -> int:
         print(f"{found.verdict.sentence}\n" if args.monitor else found.text(), end="")
     found.write(html=args.html, json=None if args.json == "-" else args.json)
     if args.save_calibrator:
-        if found.calibrator is None:
-            why = "no calibration method clearly helps"
-            if found.recalibrators is None:
-                why = "no calibration method was tried"
-            print(f"{args.save_calibrator} was not written, because {why}")
-        else:
+        if found.calibrator is not None:
             found.calibrator.save(args.save_calibrator)
-            column = getattr(found.calibrator, "group_column_", "")
-            print(
-                f"{args.save_calibrator} contains {found.calibrator!r}"
-                + (f", with a map for each value of {column!r}" if column else "")
-            )
-            tried = found.recalibrators
-            if tried is not None and (left := still_wrong(found.groups, tried)):
-                print(left.strip())
+        print(*about_calibrator(found, args.save_calibrator), sep="\n")
     return found.verdict.exit_code
 
 

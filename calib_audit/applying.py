@@ -6,9 +6,10 @@ import csv
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -56,26 +57,11 @@ def apply_calibrator(
     Warns:
         UserWarning: if a group was not in the fit; its rows get the common map.
     """
-    if output is not None:
-        output = Path(output)
-        if output.suffix.lower() != ".csv":
-            raise ValueError(
-                f"output: expected a name that ends in .csv, found {output.name!r}, and the result "
-                "is CSV"
-            )
-        with replacing_text(output) as file:
-            return _write(calibrator, data, file, score, group, rescale)
-    return _write(calibrator, data, sys.stdout, score, group, rescale)
-
-
-def _write(
-    calibrator: Path | str,
-    data: str,
-    file: TextIO,
-    score: str | None,
-    group: str | None,
-    rescale: bool,
-) -> int:
+    if output is not None and Path(output).suffix.lower() != ".csv":
+        raise ValueError(
+            f"output: expected a name that ends in .csv, found {Path(output).name!r}, and the "
+            "result is CSV"
+        )
     recalibrator = load(calibrator)
     source = open_source(data)
     group = _group_of(recalibrator, group)
@@ -91,27 +77,28 @@ def _write(
         crossed = () if columns_of_group(group, source.columns) == [group] else (group,)
         columns = replace(columns, groups=(group,), crossed=crossed)
     reader, new_groups = RowsReader(source, columns, rescale=rescale), set[str]()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(new_names.values())
-    for raw in source.blocks(source.columns):
-        rows = reader.rows_of({name: raw[name] for name in columns.names})
-        given = rows.log_probs
-        if recalibrator.inputs == "probs":  # whose bins have edges of the type that the file has
-            given = rows.probs.astype(rows.dtype)
-        if group is None:
-            recalibrated = recalibrator.predict_proba(given)
-        else:
-            groups = as_array(rows.groups[group])
-            new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
-            recalibrated = _by_groups(recalibrator, given, groups)
-        recalibrated = np.asarray(recalibrated).reshape(len(rows.labels), -1)
-        cells = raw | dict(zip(scores, recalibrated.T, strict=True))
-        writer.writerows(zip(*(cells[name] for name in source.columns), strict=True))
+    with nullcontext(sys.stdout) if output is None else replacing_text(Path(output)) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(new_names.values())
+        for raw in source.blocks(source.columns):
+            rows = reader.rows_of({name: raw[name] for name in columns.names})
+            given = rows.log_probs
+            if recalibrator.inputs == "probs":  # bins have edges of the type that the file has
+                given = rows.probs.astype(rows.dtype)
+            if group is None:
+                recalibrated = recalibrator.predict_proba(given)
+            else:
+                groups = as_array(rows.groups[group])
+                new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
+                recalibrated = _by_groups(recalibrator, given, groups)
+            recalibrated = np.asarray(recalibrated).reshape(len(rows.labels), -1)
+            cells = raw | dict(zip(scores, recalibrated.T, strict=True))
+            writer.writerows(zip(*(cells[name] for name in source.columns), strict=True))
     if new_groups:
         warnings.warn(
             f"{group}: {len(new_groups):,} of its groups were not in the fit, such as "
             f"{min(new_groups)!r}; their rows get the common map",
-            stacklevel=3,
+            stacklevel=2,
         )
     return reader.counts.read
 

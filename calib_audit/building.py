@@ -16,7 +16,7 @@ from calib_audit.costs import cost_curve
 from calib_audit.gathering import gather, gather_file
 from calib_audit.lots import MOST_DRAWN
 from calib_audit.measures import binnings_of, measure
-from calib_audit.parts import RELATIVE, UNDECIDED, control, judge, judge_parts
+from calib_audit.parts import RELATIVE, UNDECIDED, check_limits, control, judge, judge_parts
 from calib_audit.planning import rows_needed
 from calib_audit.recalibrators import try_recalibrators
 from calib_audit.result import Report
@@ -137,15 +137,7 @@ def report(
         'within'
     """
     n_bins = check_n_bins(n_bins)
-    if not isinstance(tolerance, (int, float, np.number)) or not 0 < tolerance < 1:
-        raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
-    if not isinstance(relative_tolerance, (int, float, np.number)) or not (
-        0 < relative_tolerance <= 1
-    ):
-        raise ValueError(
-            f"relative_tolerance: expected above 0 and up to 1, found {relative_tolerance!r}; try "
-            "0.25"
-        )
+    check_limits(tolerance, relative_tolerance)
     if cross_fit:
         check_count(cross_fit, "cross_fit", "5 is usual")
         if cross_fit == 1:

@@ -244,7 +244,7 @@ def as_page(report: Findings) -> str:
             (
                 table.title,
                 Table(table_rows.PartRow, table_rows.part_rows(table)),
-                table_rows.others(table),
+                words.others(table.parts),
             )
             for table in table_rows.titled_parts(report)
         ],

@@ -40,6 +40,7 @@ __all__ = [
     "Verdict",
     "allowed",
     "begins",
+    "check_limits",
     "control",
     "gap_of",
     "judge",
@@ -80,6 +81,16 @@ def allowed(tolerance: float, relative: float, predicted: float) -> float:
         predicted: the mean prediction, 0 to 1.
     """
     return min(tolerance, relative * min(predicted, max(1 - predicted, 0.0)))
+
+
+def check_limits(tolerance: float, relative: float = RELATIVE) -> None:
+    """Refuse a tolerance, or a part of the rate, that is out of its range."""
+    if not isinstance(tolerance, (int, float, np.number)) or not 0 < tolerance < 1:
+        raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
+    if not isinstance(relative, (int, float, np.number)) or not 0 < relative <= 1:
+        raise ValueError(
+            f"relative_tolerance: expected above 0 and up to 1, found {relative!r}; try {RELATIVE}"
+        )
 
 
 def outcome_of(interval: tuple[float, float], tolerance: float) -> str:

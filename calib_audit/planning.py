@@ -12,7 +12,7 @@ from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
 from calib_audit.formatting import two_digits
 from calib_audit.lots import SEED
 from calib_audit.measures import larger_error
-from calib_audit.parts import RELATIVE, UNDECIDED, WITHIN, allowed, outcome_of
+from calib_audit.parts import RELATIVE, UNDECIDED, WITHIN, allowed, check_limits, outcome_of
 from calib_utils.metrics.errors import debiased_square
 from calib_utils.metrics.noise import noise_of_means, root_square_ends, squared_sums
 from calib_utils.predictions import check_count
@@ -54,9 +54,9 @@ def rows_for(
         >>> rows_for(0.05, rate=0.3) < rows_for(0.05, rate=0.3, groups=5)
         True
     """
-    for name, value in (("tolerance", tolerance), ("rate", rate)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name}: expected above 0 and below 1, found {value!r}; try 0.02")
+    check_limits(tolerance)
+    if not 0 < rate < 1:
+        raise ValueError(f"rate: expected above 0 and below 1, found {rate!r}; try 0.02")
     check_count(groups, "groups", "1 is all rows alone")
     limit = allowed(tolerance, RELATIVE, rate)
     n = 100.0

@@ -8,13 +8,12 @@ from calib_audit.findings import Findings
 from calib_audit.stored import as_json
 from calib_audit.table_rows import (
     measure_rows,
-    others,
     part_rows,
     recalibrator_rows,
     span_rows,
     titled_parts,
 )
-from calib_audit.words import class_note, cost_lines, recalibrator_sentence
+from calib_audit.words import class_note, cost_lines, others, recalibrator_sentence
 from calib_utils._files import write_text
 
 __all__ = ["Report"]
@@ -65,7 +64,7 @@ class Report(Findings):
                     + (f"; {part.after} after recalibration" if part.after else "")
                     + (f"; {part.own} with a map for each group" if part.own else "")
                 )
-            if more := others(table):
+            if more := others(table.parts):
                 lines.append(f"  {more}")
         lines += [f"  {class_note(self)}"] if self.classes and class_note(self) else []
         if self.times:

@@ -14,7 +14,16 @@ from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_audit.columns import Columns
 from calib_audit.findings import Findings
 from calib_audit.formatting import percent, points, signed_points
-from calib_audit.parts import BEYOND, RELATIVE, UNDECIDED, Gap, allowed, gap_of, judge_gaps
+from calib_audit.parts import (
+    BEYOND,
+    RELATIVE,
+    UNDECIDED,
+    Gap,
+    allowed,
+    check_limits,
+    gap_of,
+    judge_gaps,
+)
 from calib_audit.recalibrators import TriedRecalibrators
 from calib_utils.metrics.noise import squared_sums
 
@@ -338,8 +347,7 @@ def compare_reports(
         >>> compare_reports(may, june).exit_code
         1
     """
-    if not 0 < tolerance < 1:
-        raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
+    check_limits(tolerance, relative_tolerance)
     one, two = _read_stored(first, "first"), _read_stored(second, "second")
     _check_predicted("second", two.predicted, one.predicted)
     if one.sums.keys() == two.sums.keys() and all(
@@ -348,11 +356,6 @@ def compare_reports(
         raise ValueError(
             "second: expected a report of other rows than the first, found one of the same rows; "
             "give the report of another month"
-        )
-    if not 0 < relative_tolerance <= 1:
-        raise ValueError(
-            f"relative_tolerance: expected above 0 and up to 1, found {relative_tolerance!r}; try "
-            "0.25"
         )
     shared = [name for name in one.sums if name in two.sums]
     before, after = ([gap_of(each.sums[name]) for name in shared] for each in (one, two))

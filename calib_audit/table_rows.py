@@ -21,7 +21,6 @@ __all__ = [
     "Table",
     "bar_rows",
     "measure_rows",
-    "others",
     "part_rows",
     "recalibrator_rows",
     "span_rows",
@@ -264,17 +263,6 @@ def part_rows(table: Titled) -> list[PartRow]:
         )
         for part in ordered[:MOST_PARTS]
     ]
-
-
-def others(table: Titled) -> str:
-    """How many parts `part_rows` leaves out, in words; empty if none."""
-    undecided = sum(part.outcome == "undecided" for part in table.parts)
-    if len(table.parts) <= MOST_PARTS:
-        return ""
-    more = max(0, len(table.parts) - undecided - MOST_PARTS)
-    texts = [f"{more:,} more within or beyond"] if more else []
-    texts += [f"{undecided:,} undecided"] if undecided else []
-    return f"and {' and '.join(texts)}"
 
 
 def bar_rows(bars: Sequence[Bar]) -> list[BarRow]:

@@ -39,14 +39,15 @@ from calib_utils._numerics import zero_of
 
 __all__ = [
     "DOUBT",
+    "about_calibrator",
     "class_note",
     "cost_lines",
     "headline",
+    "others",
     "recalibrator_sentence",
     "roles",
     "state_of_part",
     "state_of_span",
-    "still_wrong",
     "watched",
     "what_was_read",
     "written",
@@ -102,7 +103,7 @@ def headline(report: Findings, tolerance: float, relative: float) -> str:
         sentence += f" {_remedy(tried)}"
     if tried is not None:
         sentence += _maps_per_group(tried, groups)
-        sentence += still_wrong(groups, tried)
+        sentence += _still_wrong(groups, tried)
     elif alarms:
         sentence += f" {_two_regimes(times)}"
     sentence += _cells(groups)
@@ -199,7 +200,7 @@ def _two_regimes(times: Sequence[Span]) -> str:
     )
 
 
-def still_wrong(groups: Mapping[str, Sequence[Part]], recalibrators: TriedRecalibrators) -> str:
+def _still_wrong(groups: Mapping[str, Sequence[Part]], recalibrators: TriedRecalibrators) -> str:
     """The groups that what is stored leaves beyond the tolerance, or does not bring within it."""
     if recalibrators.most_helpful is None:
         return ""
@@ -644,3 +645,26 @@ def _at_least(one: TriedRecalibrator | MapsPerGroup) -> str:
 def _lowest(costs: Costs) -> str:
     never = np.isinf(costs.lowest[0])
     return "never acting" if never else f"threshold {number(costs.lowest[0], 3)}"
+
+
+def others(parts: Sequence[Part]) -> str:
+    """How many parts a table leaves out, in words; empty if none."""
+    undecided = sum(part.outcome == "undecided" for part in parts)
+    if len(parts) <= MOST_PARTS:
+        return ""
+    more = max(0, len(parts) - undecided - MOST_PARTS)
+    texts = [f"{more:,} more within or beyond"] if more else []
+    texts += [f"{undecided:,} undecided"] if undecided else []
+    return f"and {' and '.join(texts)}"
+
+
+def about_calibrator(report: Findings, path: object) -> list[str]:
+    """What a file contains in which the calibrator was to be stored, and what that leaves wrong."""
+    tried, best = report.recalibrators, report.calibrator
+    if tried is None or best is None:
+        what = "was tried" if tried is None else "clearly helps"
+        return [f"{path} was not written, because no calibration method {what}"]
+    column = getattr(best, "group_column_", "")
+    more = f", with a map for each value of {column!r}" if column else ""
+    left = _still_wrong(report.groups, tried).strip()
+    return [f"{path} contains {best!r}{more}", *([left] if left else [])]

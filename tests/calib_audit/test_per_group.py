@@ -236,7 +236,11 @@ class TestSaved:
         ("columns", "options", "message"),
         [
             ({}, [], "plan: there is no such column, only 'score'"),
-            ({"plan": ["a", ""]}, [], "plan: expected a group in each row, found none in row 2"),
+            (
+                {"plan": ["a", ""]},
+                [],
+                "plan: expected a value in each row, found none in row 2; fill",
+            ),
             ({"plan": ["a", "b"]}, ["--group", "plam"], "did you mean 'plan'?"),
         ],
     )
