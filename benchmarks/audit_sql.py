@@ -43,6 +43,12 @@ CASES: dict[str, dict[str, Any]] = {
     "classes": {"score": "prob_*", "label": "animal", "classes": ANIMALS, "group": ["region"]},
     "logits": {"score": "logit_of_*", "label": "animal", "classes": ANIMALS, "time": "day:W"},
     "blocks": {"score": "score", "blocks": "patient", "group": ["region"]},
+    "blocks of classes": {
+        "score": "prob_*",
+        "label": "animal",
+        "classes": ANIMALS,
+        "blocks": "patient",
+    },
 }
 
 
