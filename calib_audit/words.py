@@ -72,17 +72,9 @@ def headline(report: Findings, tolerance: float, relative: float) -> str:
         report: all that was found.
         tolerance, relative: as they were asked for, before they are applied to these rows.
     """
-    measures, tried, groups, times = (
-        report.measures,
-        report.recalibrators,
-        report.groups,
-        report.times,
-    )
-    overall, limit, top_label = (
-        report.verdict.overall,
-        report.verdict.tolerance,
-        report.columns.top_label,
-    )
+    measures, tried, groups = report.measures, report.recalibrators, report.groups
+    times, top_label = report.times, report.columns.top_label
+    overall, limit = report.verdict.overall, report.verdict.tolerance
     beyond, unclear = (_parts_that_are(outcome, groups) for outcome in (BEYOND, UNDECIDED))
     alarms = any(span.alarm for span in times)
     but = [f"not for {_listed(beyond)}"] if beyond else []
