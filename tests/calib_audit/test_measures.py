@@ -34,6 +34,9 @@ from calib_audit.stored import bins_of_baseline
 from calib_utils import metrics
 from calib_utils.metrics.noise import error_ends
 
+# Where only what was measured counts: that no verdict is open saves how many rows it would take.
+DECIDED: Any = {"cross_fit": 0, "tolerance": 0.9, "relative_tolerance": 1.0}
+
 
 def drawn(
     n: int, seed: int, slope: float = 1.0, shift: float = 0.0
@@ -276,7 +279,7 @@ class TestVerdict:
             c = np.where(last, rng.uniform(0.935, 0.975, n), rng.uniform(0.4, 0.9, n))
             chance = c + np.where(last, np.where(c < 0.955, -0.0241, 0.0241), 0)
             data = {"confidence": c, "correct": rng.random(n) < chance}
-            low, high = report(data, cross_fit=0).measures.error
+            low, high = report(data, **DECIDED).measures.error
             held += low <= 0.02 <= high
             alone += metrics.calibration_error_interval(c, data["correct"].astype(int))[1] > 0.02
         assert held >= 9
@@ -509,9 +512,9 @@ class TestTimes:
         three = both | {"prob_so": np.zeros(300)}
 
         def told(data: dict[str, Any], baseline: Any, **options: Any) -> Any:
-            return report(data, time="day:D", baseline=baseline, cross_fit=0, **options).times
+            return report(data, time="day:D", baseline=baseline, **DECIDED, **options).times
 
-        several = report(both, cross_fit=0)
+        several = report(both, **DECIDED)
         several.write(json=tmp_path / "several.json")
         for baseline in (several, tmp_path / "several.json"):
             with pytest.raises(ValueError, match=r"baseline: expected a report on the probability"):
@@ -519,11 +522,11 @@ class TestTimes:
         day = {"day": dated["day"]}
         with pytest.raises(ValueError, match=r"classes no, yes, so, found .* no, yes; give one"):
             told(three | day, several)
-        no, yes = (report(both, positive=name, cross_fit=0) for name in ("no", "yes"))
+        no, yes = (report(both, positive=name, **DECIDED) for name in ("no", "yes"))
         with pytest.raises(ValueError, match=r"probability of 'yes', found one on .* of 'no'"):
             told(both | day, no, positive="yes")
         # What is known of only one of the two is no objection; nor is an older report.
-        assert told(dated, yes) == told(dated, report(binary, cross_fit=0))
+        assert told(dated, yes) == told(dated, report(binary, **DECIDED))
         top = {"confidence": np.maximum(score, other), "correct": (score > 0.5) == label}
         assert len(told(top | day, several)) == 3
         old = json.loads(several.json())
