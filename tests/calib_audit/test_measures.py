@@ -33,9 +33,7 @@ from calib_audit.planning import rows_needed
 from calib_audit.stored import bins_of_baseline
 from calib_utils import metrics
 from calib_utils.metrics.noise import error_ends
-
-# Where only what was measured counts: that no verdict is open saves how many rows it would take.
-DECIDED: Any = {"cross_fit": 0, "tolerance": 0.9, "relative_tolerance": 1.0}
+from tests.calib_audit import DECIDED
 
 
 def drawn(

@@ -31,6 +31,7 @@ from calib_audit.stored import bins_of_baseline
 from calib_audit.words import roles
 from calib_utils import metrics
 from calib_utils._files import write_text
+from tests.calib_audit import DECIDED
 
 RNG = np.random.default_rng(0)
 SCORE = RNG.random(300).round(4)
@@ -932,11 +933,11 @@ def test_a_class_or_a_group_may_have_the_name_of_nothing(name: str, tmp_path: Pa
     for i, each in enumerate((frame, bare)):
         each.to_csv(tmp_path / f"{i}.csv", index=False)
         for form in (each, tmp_path / f"{i}.csv"):
-            assert [part.n for part in report(form, cross_fit=0).classes] == [300] * 3
-    groups = report({"score": SCORE, "label": LABEL, "g": names[CLASS]}, group="g", cross_fit=0)
+            assert [part.n for part in report(form, **DECIDED).classes] == [300] * 3
+    groups = report({"score": SCORE, "label": LABEL, "g": names[CLASS]}, group="g", **DECIDED)
     assert {part.name for part in groups.groups["g"]} == set(names)
     positive = {"score": SCORE, "label": np.array(["other", name])[LABEL]}
-    assert report(positive, positive=name, cross_fit=0).measures.happened == LABEL.mean()
+    assert report(positive, positive=name, **DECIDED).measures.happened == LABEL.mean()
 
 
 def test_a_word_for_nothing_counts_in_a_text_file_and_in_a_column_of_numbers(

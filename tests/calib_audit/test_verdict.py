@@ -19,6 +19,7 @@ from calib_audit.parts import allowed, begins, control
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
 from calib_audit.words import written
+from tests.calib_audit import DECIDED
 
 
 def calibrated(n: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -253,7 +254,8 @@ class TestWhatItKnows:
         for seed in range(10):
             rng = np.random.default_rng(seed)
             score = rng.beta(4, 4, 80)
-            found = judged({"score": score, "label": (rng.random(80) < score).astype(int)})
+            label = (rng.random(80) < score).astype(int)
+            found = report({"score": score, "label": label}, **DECIDED)
             assert "next to nothing" not in found.verdict.sentence
             seen.add("these rows do not show that the score tells" in found.verdict.sentence)
         assert seen == {True, False}
