@@ -236,7 +236,7 @@ class TestFiles:
         rows = rows_of(path, score="확률", label="정답", positive="참")
         assert rows.labels.tolist() == LABEL.tolist()
         found = json.loads(
-            report(path, score="확률", label="정답", positive="참", cross_fit=0).json()
+            report(path, score="확률", label="정답", positive="참", **DECIDED).json()
         )
         assert found["facts"]["data"] == "예측.csv"
 
@@ -371,7 +371,7 @@ def test_a_positive_label_that_never_occurs(positive: str, tmp_path: Path) -> No
 
 def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
     none = csv(tmp_path / "b.csv", "score,label", SCORE, ["no"] * 300)
-    found = report(none, positive="yes", cross_fit=0)
+    found = report(none, positive="yes", **DECIDED)
     assert "no row has the label 'yes'" in found.read
 
 
@@ -456,7 +456,7 @@ def test_only_real_numbers_that_are_there() -> None:
 def test_the_confidence_in_predictions(tmp_path: Path) -> None:
     """It is not the probability of a class, so no prediction is made at one half."""
     data = {"confidence": SCORE, "correct": LABEL}
-    found = report(data, cross_fit=0)
+    found = report(data, **DECIDED)
     assert found.measures.accuracy == LABEL.mean()
     assert "its mean confidence is" in found.verdict.sentence
     assert "at one half" not in found.text()
@@ -479,13 +479,13 @@ class TestColumnsCalledAsTheLabels:
     def test_give_the_report_of_named_ones(self, names: list, tmp_path: Path) -> None:
         data = self.frame(names)
         usual = {f"prob_{key}" if key != "label" else key: data[key] for key in data}
-        expected = report(usual, cross_fit=0)
+        expected = report(usual, **DECIDED)
         path = tmp_path / "a.csv"
         keys = [*data, "age", "half"]  # the others are not of the model
         more = data | {"age": np.arange(300), "half": np.full(300, 0.5)}
         csv(path, ",".join(["", *keys]), range(300), *more.values())
         for source in (data, path):
-            found = report(source, cross_fit=0)
+            found = report(source, **DECIDED)
             assert found.measures == expected.measures
             assert found.columns.classes == tuple(map(str, names))
             assert f"order of the columns: {', '.join(map(str, names))}" in "".join(found.read)
@@ -503,7 +503,7 @@ class TestColumnsCalledAsTheLabels:
     def test_a_class_that_the_first_rows_lack(self) -> None:
         data = self.frame(["a", "b", "c"])
         data["label"] = np.where(data["label"] == "c", "a", data["label"])
-        assert report(data, cross_fit=0).columns.classes == ("a", "b", "c")
+        assert report(data, **DECIDED).columns.classes == ("a", "b", "c")
 
     def test_classes_that_contradict_them(self) -> None:
         with pytest.raises(ValueError, match="classes: expected the order of the columns"):
@@ -551,12 +551,12 @@ def test_rounding_of_a_softmax_is_no_error() -> None:
 
 def test_any_score_beside_correct_is_a_confidence() -> None:
     """Of language models nothing else is known; and truth values are no labels of a class."""
-    known = report({"confidence": SCORE, "correct": LABEL}, cross_fit=0)
+    known = report({"confidence": SCORE, "correct": LABEL}, **DECIDED)
     for data, named in (
         ({"score": SCORE, "correct": LABEL == 1}, {}),
         ({"p": SCORE, "Correct": LABEL == 1}, {"score": "p", "label": "Correct"}),
     ):
-        found = report(data, cross_fit=0, **named)
+        found = report(data, **DECIDED, **named)
         assert found.measures == known.measures
         assert found.verdict == known.verdict
 
@@ -616,7 +616,7 @@ def test_logits_that_look_like_probabilities_are_doubted(
         name = "logit" if "logit" in data else "logit_0"
         weight = {"weight": "w"} if "w" in data else {}
         with pytest.warns(UserWarning, match=doubt.format(name)):
-            found = report(data, cross_fit=0, **weight)  # type: ignore[arg-type]
+            found = report(data, **DECIDED, **weight)  # type: ignore[arg-type]
         assert any(re.match(doubt.format(name), line) for line in found.read)
     path = csv(tmp_path / "a.csv", "logit,label", SCORE, LABEL)
     main([str(path), "--cross-fit", "0"])
@@ -627,7 +627,7 @@ def test_logits_that_look_like_probabilities_are_doubted(
     last = np.append(SCORE[:-1], 1.01)
     few = {"logit": SCORE[:19], "label": LABEL[:19]}
     for data in ({"logit": last, "label": LABEL}, {"score": SCORE, "label": LABEL}, few):
-        assert not any("look like" in line for line in report(data, cross_fit=0).read)
+        assert not any("look like" in line for line in report(data, **DECIDED).read)
     assert not recwarn.list
 
 
@@ -635,11 +635,11 @@ def test_the_nll_is_that_of_the_metric(tmp_path: Path) -> None:
     """Zeros and ones among them, which have one floor everywhere."""
     score = np.r_[0, 1, 0, 1, 1e-30, SCORE]
     label = np.r_[0, 1, 1, 0, 1, LABEL]
-    found = report({"score": score, "label": label}, cross_fit=0)
+    found = report({"score": score, "label": label}, **DECIDED)
     assert found.measures.nll == pytest.approx(metrics.negative_log_likelihood(score, label))
     probs = np.vstack([[0, 0.5, 0.5], [1, 0, 0], PROBS])
     classes = np.r_[0, 2, CLASS]
-    found = report({"probs": probs, "label": classes}, cross_fit=0)
+    found = report({"probs": probs, "label": classes}, **DECIDED)
     expected = -np.log(np.maximum(probs[np.arange(302), classes], 5e-324)).mean()
     assert found.measures.nll == pytest.approx(expected)
     assert expected == pytest.approx(metrics.negative_log_likelihood(probs, classes))
@@ -728,7 +728,7 @@ def test_no_cell_commands_a_terminal_or_turns_a_page(
         data = tmp_path / "a.parquet"
     plain = "a[2Jbcd e" if kind == "csv" else "a[2Jbcd  e"
     named = {"label": f"class {plain}", "positive": "yes a[2Jbcd  e", "group": f"site {plain}"}
-    found = report(data, **named, cross_fit=0)  # type: ignore[arg-type]
+    found = report(data, **named, **DECIDED)  # type: ignore[arg-type]
     assert [part.name for part in found.groups[f"site {plain}"]] == ["other", "ward a[2Jbcd  e"]
     for text in (found.text(), found.html(), found.json(), repr(found)):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
@@ -804,7 +804,7 @@ class TestWhatIsAskedFor:
     def test_rows_are_dropped_and_counted(self, tmp_path: Path) -> None:
         labels = [*LABEL[:-2].tolist(), "", "n/a"]
         path = csv(tmp_path / "a.csv", "score,label", SCORE, labels)
-        found = report(path, drop=True, cross_fit=0)
+        found = report(path, drop=True, **DECIDED)
         assert found.measures.n == 298
         assert "2 rows were dropped because a value was missing" in found.read
         every = csv(tmp_path / "b.csv", "score,label", SCORE, [""] * 300)
@@ -820,7 +820,7 @@ class TestWhatIsAskedFor:
         path = csv(tmp_path / "a.csv", "prob_a,prob_b,prob_c,label", *rounded.T, CLASS)
         with pytest.raises(ValueError, match="sum to 1"):
             report(path)
-        found = report(path, rescale=True, cross_fit=0)
+        found = report(path, rescale=True, **DECIDED)
         assert f"{off:,} rows were divided by their sum" in found.read
 
     def test_a_row_that_sums_to_0_cannot_be_divided(self) -> None:
@@ -837,7 +837,7 @@ class TestWhatIsAskedFor:
         label = LABEL.astype(float)
         label[first - 2] = np.nan
         data = {"score": score, "label": label, "weight": weight}
-        found = report(data, weight="weight", drop=True, cross_fit=0).read
+        found = report(data, weight="weight", drop=True, **DECIDED).read
         text = "\n".join(found)
         assert "1 row was dropped because a value was missing" in found
         assert "1 row has a weight of 0 and does not count" in found
@@ -875,10 +875,10 @@ class TestWhatIsAskedFor:
 
 def test_tensors_of_any_type() -> None:
     torch = pytest.importorskip("torch")
-    expected = report({"score": SCORE, "label": LABEL}, cross_fit=0).measures
+    expected = report({"score": SCORE, "label": LABEL}, **DECIDED).measures
     score = torch.tensor(SCORE)
     for tensor in (score, score.requires_grad_(), score.detach().bfloat16()):
-        found = report({"score": tensor, "label": torch.tensor(LABEL)}, cross_fit=0).measures
+        found = report({"score": tensor, "label": torch.tensor(LABEL)}, **DECIDED).measures
         assert found.brier == pytest.approx(expected.brier, abs=5e-3)
     with pytest.raises(ValueError, match=r"^score: "):
         report({"score": score.to("meta"), "label": LABEL})
@@ -913,13 +913,13 @@ def test_a_cell_of_several_values_is_refused_whatever_its_role(
         forms.append(tmp_path / "data.parquet")
     for form in forms:
         with pytest.raises(ValueError, match=f"^{role}: .*give a column for each class"):
-            report(form, cross_fit=0, **asked)
+            report(form, **DECIDED, **asked)
 
 
 def test_a_column_of_lists_that_nobody_reads_does_no_harm() -> None:
     pl = pytest.importorskip("polars")
     known = {"0": 1 - SCORE, "1": SCORE, "label": LABEL, "embedding": nested("Array", PROBS)}
-    found = report(pl.DataFrame(known), cross_fit=0)
+    found = report(pl.DataFrame(known), **DECIDED)
     assert found.columns.scores == ("0", "1")
 
 
@@ -946,27 +946,27 @@ def test_a_word_for_nothing_counts_in_a_text_file_and_in_a_column_of_numbers(
     path = tmp_path / "data.csv"
     rows = [f"{s},{y},{g}" for s, y, g in zip(SCORE, LABEL, "ab" * 150, strict=True)]
     path.write_text("\n".join(["score,label,g", *rows, "0.5,1,NA", "null,1,a", "0.5,None,a"]))
-    assert report(path, group="g", drop=True, cross_fit=0).measures.n == 300
+    assert report(path, group="g", drop=True, **DECIDED).measures.n == 300
     with pytest.raises(
         ValueError, match=r"expected a value in each row, found none in row 30[123]"
     ):
-        report(path, group="g", cross_fit=0)
+        report(path, group="g", **DECIDED)
     texts = np.array([*SCORE.astype(str), "NA"], object)
     labels = np.array([*LABEL.tolist(), 1, None], object)
     typed = {"score": texts[[*range(301), 0]], "label": labels}
-    assert report(typed, drop=True, cross_fit=0).measures.n == 300
+    assert report(typed, drop=True, **DECIDED).measures.n == 300
 
 
 def test_numbers_are_places_only_of_columns_in_alphabetical_order() -> None:
     sorted_names = {"prob_cat": PROBS[:, 0], "prob_dog": PROBS[:, 1], "prob_owl": PROBS[:, 2]}
-    expected = report(sorted_names | {"label": CLASS}, cross_fit=0)
+    expected = report(sorted_names | {"label": CLASS}, **DECIDED)
     assert "0 is 'cat', and 2 is 'owl'" in " ".join(expected.read)
     turned = {name: sorted_names[name] for name in ("prob_dog", "prob_cat", "prob_owl")}
     with pytest.raises(
         ValueError, match=r"label: found numbers, such as '0', .* as classes=\.\.\."
     ):
-        report(turned | {"label": CLASS}, cross_fit=0)
-    declared = report(turned | {"label": CLASS}, classes=["1", "0", "2"], cross_fit=0)
+        report(turned | {"label": CLASS}, **DECIDED)
+    declared = report(turned | {"label": CLASS}, classes=["1", "0", "2"], **DECIDED)
     assert declared.measures.happened == expected.measures.happened
 
 
@@ -978,9 +978,9 @@ def test_two_sets_of_columns_are_told_apart(kind: str, name: str) -> None:
     second = {name.format(kind=kind, k=each): scores[:, k] for k, each in enumerate(NAMES)}
     data = {**raw, **second, "label": NAMES[CLASS]}
     with pytest.raises(ValueError, match="score: found two sets of columns") as caught:
-        report(data, cross_fit=0)
+        report(data, **DECIDED)
     (pattern,) = {each for each in str(caught.value).split("'") if "*" in each}
-    found = report(data, score=pattern, cross_fit=0)
+    found = report(data, score=pattern, **DECIDED)
     assert found.columns.classes == tuple(NAMES)
     pairs = {f"prob_{a}_{b}": PROBS[:, 0] / 4 for a in ("red", "blue") for b in ("car", "bus")}
     assert choose_columns([*pairs, "label"]).classes[0] == "red_car"
@@ -989,6 +989,6 @@ def test_two_sets_of_columns_are_told_apart(kind: str, name: str) -> None:
 def test_a_dictionary_takes_bfloat16_of_any_kind() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes", reason="of JAX")
     torch = pytest.importorskip("torch")
-    of_torch = report({"score": torch.tensor(SCORE).bfloat16(), "label": LABEL}, cross_fit=0)
+    of_torch = report({"score": torch.tensor(SCORE).bfloat16(), "label": LABEL}, **DECIDED)
     narrow = {"score": SCORE.astype(ml_dtypes.bfloat16), "label": LABEL}
-    assert report(narrow, cross_fit=0).measures.ece == of_torch.measures.ece
+    assert report(narrow, **DECIDED).measures.ece == of_torch.measures.ece
