@@ -56,14 +56,6 @@ def streamed(*given):
     return numbers(metric.compute())
 
 
-def streamed_by_class(probs, *labels):
-    rows = probs.array if isinstance(probs, Predictions) else probs
-    binary = not isinstance(rows, float) and len(rows) > 0 and np.ndim(rows[0]) == 0
-    metric = metrics.ClasswiseCalibrationError(2 if binary else 4)
-    metric.update(probs, *labels)
-    return numbers(metric.compute())
-
-
 def in_sets(*given):
     fitted = decisions.ConformalSets(0.6).fit(*given)
     return np.append(fitted.threshold_, numbers(fitted.predict(given[0])))
@@ -83,19 +75,10 @@ def mapped(*given):
     return plots.calibration_map(warm, *given)
 
 
-def displayed(probs, *labels):
-    """It takes arrays in scikit-learn's order, or what `reliability_diagram` takes."""
-    if isinstance(probs, Predictions):
-        return drawn(lambda *given: plots.ReliabilityDisplay(*given).plot().diagram_, *BINS)(probs)
-    show = plots.ReliabilityDisplay.from_predictions
-    return drawn(lambda *given: show(*given).diagram_, *BINS)(*labels, probs)
-
-
 BINS = ("bins", "ece", "baseline")
 OF_PREDICTIONS = {
     "metrics": {
         "CalibrationError": streamed,
-        "ClasswiseCalibrationError": streamed_by_class,
         "accuracy": of(metrics.accuracy),
         "adaptive_calibration_error": of(metrics.adaptive_calibration_error),
         "brier_decomposition": of(metrics.brier_decomposition),
@@ -115,7 +98,6 @@ OF_PREDICTIONS = {
         "negative_log_likelihood": of(metrics.negative_log_likelihood),
         "reliability_bins": of_arrays(metrics.reliability_bins),
         "smooth_calibration_error": of(metrics.smooth_calibration_error),
-        "spiegelhalter_test": of(metrics.spiegelhalter_test),
         "top_label": of(metrics.top_label),
     },
     "decisions": {
@@ -130,7 +112,6 @@ OF_PREDICTIONS = {
         "confidence_histogram": drawn(
             plots.confidence_histogram, "share", "mean_confidence", "accuracy"
         ),
-        "ReliabilityDisplay": displayed,
         "reliability_diagram": drawn(plots.reliability_diagram, *BINS),
         "reliability_diagrams": drawn(several, *BINS),
         "temperature_curve": drawn(at_temperatures, "eces"),
@@ -140,7 +121,7 @@ INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
     # Two rows are less noise than one of weight two.
-    *("calibration_error_interval", "calibration_in_the_large", "cox_line", "spiegelhalter_test"),
+    *("calibration_error_interval", "calibration_in_the_large", "cox_line"),
     *("debiased_calibration_error", "debiased_calibration_error_interval"),
     # Their bins of equal mass have other edges.
     *("adaptive_calibration_error", "calibration_map"),

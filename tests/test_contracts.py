@@ -138,7 +138,7 @@ def test_a_weight_counts_rows(name):
 
 @every_use
 def test_a_single_row_gives_a_number_or_an_error_that_names_an_argument(name):
-    """Also one that is certain; only a test may then be without an answer."""
+    """Also one that is certain."""
     for kind, (scores, _) in data_of(name).items():
         for top, right in ((0.7, True), (1.0, True), (1.0, False), (0.25, False)):
             row = np.array([top, *[(1 - top) / 3] * 3]) if scores.ndim == 2 else np.array(top)
@@ -149,9 +149,8 @@ def test_a_single_row_gives_a_number_or_an_error_that_names_an_argument(name):
                 found, said = found_or_said(
                     lambda r=row, y=right: USES[name](r[None], [int(not y)])
                 )
-            sure = top == 1 and name == "spiegelhalter_test"
             named = re.match(r"\w+( \(inputs='\w+'\))?: ", said)
-            assert named or sure or not np.isnan(found).all()
+            assert named or not np.isnan(found).all()
 
 
 UNLABELLED = {"baseline_calibration_error", "adjust_priors", "estimate_priors"}
@@ -180,8 +179,6 @@ def test_the_order_of_the_classes_is_nothing_to_a_metric(name):
     order = np.array([2, 0, 3, 1])
     found = USES[name](PROBS[:, order], np.argsort(order)[LABELS])
     expected = USES[name](PROBS, LABELS)
-    if name == "ClasswiseCalibrationError":
-        found, expected = np.sort(found), np.sort(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 

@@ -21,13 +21,12 @@ occurs in use than in the test set. Means become weighted means: multiplying all
 changes nothing, a weight of 0 leaves the sample out, and in a mean a weight of 2 counts as two such
 samples. Weights are not numbers of samples, however, and more of the noise comes from a sample of
 weight 2 than from two samples. Of the methods that depend on sampling noise, the two intervals,
-`cox_line`, `calibration_in_the_large` and `spiegelhalter_test` take weights and measure their
-noise. The baseline, `calibration_test`, and all with ``blocks`` take none.
+`cox_line` and `calibration_in_the_large` take weights and measure their noise. The baseline,
+`calibration_test`, and all with ``blocks`` take none.
 
 Intervals and tests take samples for independent. Where several belong together, such as the visits
 of one patient or the frames of one video, give `calibration_error_interval`, `calibration_test`,
-`cox_line`, `calibration_in_the_large` and `spiegelhalter_test` the name of each sample's block:
-``blocks=patient``.
+`cox_line` and `calibration_in_the_large` the name of each sample's block: ``blocks=patient``.
 
 Probabilities and logits may be in a file, as ``np.load(path, mmap_mode="r")``; they are read in
 blocks of rows, and never copied as a whole. An ECE of 50,000 by 32,000 in float16 takes about
@@ -65,16 +64,14 @@ from calib_utils.metrics.scores import (
 from calib_utils.metrics.without_bins import (
     CalibrationInTheLarge,
     CoxLine,
-    SpiegelhalterTest,
     calibration_in_the_large,
     confidence_auroc,
     cox_line,
     smooth_calibration_error,
-    spiegelhalter_test,
 )
 
 if TYPE_CHECKING:
-    from calib_utils.metrics.streaming import CalibrationError, ClasswiseCalibrationError
+    from calib_utils.metrics.streaming import CalibrationError
 
 __all__ = [
     "BrierDecomposition",
@@ -82,11 +79,9 @@ __all__ = [
     "CalibrationError",
     "CalibrationInTheLarge",
     "CalibrationTest",
-    "ClasswiseCalibrationError",
     "CoxLine",
     "DecisionCurve",
     "ReliabilityBins",
-    "SpiegelhalterTest",
     "accuracy",
     "adaptive_calibration_error",
     "baseline_calibration_error",
@@ -106,14 +101,13 @@ __all__ = [
     "negative_log_likelihood",
     "reliability_bins",
     "smooth_calibration_error",
-    "spiegelhalter_test",
     "top_label",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # Only these names ask for torch, and only where torchmetrics is installed.
-    if name not in ("CalibrationError", "ClasswiseCalibrationError"):
+    # Only this name asks for torch, and only where torchmetrics is installed.
+    if name != "CalibrationError":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     where = "streaming" if importlib.util.find_spec("torchmetrics") is None else "torchmetric"
     return getattr(importlib.import_module(f"{__name__}.{where}"), name)

@@ -377,9 +377,10 @@ def calibration_test(
 
     Samples that belong together, such as the days of one race, are wrong together, which both
     tests would take for evidence. With ``blocks`` the noise of the bins, and the variance in z, is
-    that of sums over blocks (see `spiegelhalter_test`). z needs many of them: with twenty that are
-    correct or wrong as a whole it exceeds 1.96 in up to 8 % of the samples, and the p-value is
-    rather too large.
+    that of sums over blocks. To the variance in z two calibrated blocks are added, as to the noise
+    of a bin; the ratio then has the tails of Student's t, and z is the normal number that is as
+    unlikely. z needs many blocks: with twenty that are correct or wrong as a whole it exceeds 1.96
+    in up to 8 % of the samples, and the p-value is rather too large.
 
     Args:
         probs: (N, K), whose confidence in the predicted class is tested; or (N,), the probability
@@ -399,7 +400,8 @@ def calibration_test(
         ValueError: for bad input.
 
     Sources: Vaicenavicius et al. 2019, section 5; Spiegelhalter 1986, "Probabilistic prediction
-    in patient management and clinical trials".
+    in patient management and clinical trials"; for z of thousands of blocks Wallace 1959, "Bounds
+    on normal approximations to Student's and the chi-square distributions".
 
     Example:
         >>> import numpy as np
@@ -859,7 +861,7 @@ def _lowest_beyond(beyond: Callable[[float], bool]) -> float:
 
 
 def z_of_blocks(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray) -> float:
-    """`spiegelhalter_test` of samples whose block has a number, (N,)."""
+    """Spiegelhalter's z of samples whose block has a number, (N,); NaN without a variance."""
     from scipy.special import ndtri, stdtr
 
     freedom = effective_blocks(index) - 1

@@ -22,10 +22,8 @@ from calib_utils.metrics.bins import (
     uniform_edges,
     uniform_index,
 )
-from calib_utils.metrics.errors import class_sums, classwise_gap, with_classes
 from calib_utils.predictions import (
     Predictions,
-    check_count,
     check_frames,
     check_inputs,
     check_labels,
@@ -40,137 +38,11 @@ from calib_utils.predictions import (
     to_numpy,
 )
 
-__all__ = ["CalibrationError", "ClasswiseCalibrationError"]
+__all__ = ["CalibrationError"]
 
 # Of all metrics, because one of its own could be neither copied nor sent.
 _ADDING = threading.Lock()
 _NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}
-
-
-class Stream:
-    """The common part of the metrics of batches: sums over bins, to which each batch adds.
-
-    Threads may update the same metric.
-    """
-
-    sums: Any
-    columns: Any
-
-    def __init__(self, shape: tuple[int, ...], inputs: str, ignore_index: int | None):
-        check_inputs(inputs)
-        if ignore_index is not None:
-            check_whole(ignore_index, "ignore_index")
-        self.inputs = inputs
-        self.ignore_index = ignore_index
-        self._begin(shape)
-
-    def _begin(self, shape: tuple[int, ...]) -> None:
-        self.sums = np.zeros(shape)
-        self.columns = np.zeros((), np.int64)
-
-    @property
-    def n_bins(self) -> int:
-        """The number of bins."""
-        return int(self.sums.shape[-1])
-
-    def update(self, probs: Any, labels: Any = None) -> None:
-        """Add a batch, which may be empty. A batch that raises an error changes nothing.
-
-        Args:
-            probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
-                (batch, token, K), where each token is a sample, or (N, K, ...), as in segmentation,
-                where each pixel is. Logits of the same shapes if ``inputs`` is "logits".
-            labels: (N,), integers; or the shape of ``probs`` without the axis of the classes;
-                omitted if ``probs`` are ``Predictions``, whose weights are relative to those of
-                all batches, 1 by default. A sample of weight 0 adds nothing, so all of them may
-                be 0.
-
-        Raises:
-            ValueError: for bad input.
-
-        Warns:
-            UserWarning: if the logits look like probabilities.
-        """
-        name = "probs" if self.inputs == "probs" else "probs (inputs='logits')"
-        if not isinstance(probs, Predictions):
-            check_frames(probs, labels)
-            probs, labels = _in_rows(_with_rows(probs, name), labels, name)
-            if self.ignore_index is not None:
-                probs, labels = self._without_ignored(probs, labels)
-            if len(probs.shape) and probs.shape[0] == 0:
-                check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
-                return
-        given = taken(probs, labels, inputs=self.inputs, name=name, padding=True)
-        if self.ignore_index is not None:
-            kept = given.labels != self.ignore_index
-            weights = 1.0 if given.sample_weight is None else given.sample_weight
-            given = given if kept.all() else replace(given, sample_weight=kept * weights)
-        columns = given.array[:1].size
-        self._check_columns(columns, "probs")
-        self._add(self._sums_of(_of_logits(given, name)), columns, "probs")
-
-    def _sums_of(self, predictions: Predictions) -> np.ndarray:
-        raise NotImplementedError
-
-    def merge(self, other: Self) -> None:
-        """Add all that ``other`` has seen.
-
-        Raises:
-            ValueError: if ``other`` is a different metric, has a different number of bins, or saw
-                predictions with a different number of columns.
-        """
-        if not isinstance(other, Stream) or other.sums.ndim != self.sums.ndim:
-            raise ValueError(f"other: expected a {type(self).__name__}, found {other!r}")
-        if other.sums.shape != self.sums.shape:
-            mine, theirs = (" x ".join(map(str, one.sums.shape[1:])) for one in (self, other))
-            raise ValueError(
-                f"other: expected {mine} bins, found {theirs}; give all processes the same n_bins, "
-                "and n_classes where there are any"
-            )
-        columns = int(other.columns)
-        if columns:
-            self._add(to_numpy(other.sums, "other"), columns, "other")
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        self._begin(self.sums.shape)
-
-    def compute(self) -> Any:
-        """The error so far, 0 to 1.
-
-        Raises:
-            ValueError: if there are no predictions yet.
-        """
-        if not self.sums[0].any():
-            raise ValueError("probs: expected predictions, found none; call update first")
-        return self._error()
-
-    def _error(self) -> float:
-        raise NotImplementedError
-
-    def _check_columns(self, columns: int, name: str) -> None:
-        if self.columns not in (0, columns):
-            shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
-            raise ValueError(
-                f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
-                "these are different questions, so use a separate metric for each"
-            )
-
-    def _add(self, bin_sums: np.ndarray, columns: int, name: str) -> None:
-        with _ADDING:
-            self._check_columns(columns, name)
-            self.sums = self.sums + like(bin_sums, self.sums)
-            self.columns = like(np.array(columns), self.columns)
-
-    def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
-        array = to_numpy(labels, "labels")
-        if array.ndim != 1 or array.shape != probs.shape[:1]:
-            raise ValueError(
-                f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
-                f"{array.shape}; give one label for each sample"
-            )
-        rows = np.flatnonzero(array != self.ignore_index)
-        return _rows(probs, rows), _rows(labels, rows)
 
 
 def _with_rows(probs: Any, name: str) -> Any:
@@ -218,8 +90,8 @@ def _of_logits(given: Predictions, name: str) -> Predictions:
     return replace(given, scores=probs, array=probs, inputs="probs", _checked=True)
 
 
-class CalibrationError(Stream):
-    """The calibration error of predictions that come in batches.
+class CalibrationError:
+    """The calibration error of predictions that come in batches; threads may update it.
 
     However the batches are cut, it equals `expected_calibration_error` of all predictions at once,
     or `maximum_calibration_error` with ``norm="max"``.
@@ -265,6 +137,9 @@ class CalibrationError(Stream):
             not known, or ``ignore_index`` is no integer.
     """
 
+    sums: Any
+    columns: Any
+
     def __init__(
         self,
         n_bins: int = 15,
@@ -275,80 +150,121 @@ class CalibrationError(Stream):
     ):
         if norm not in _NORMS:
             raise ValueError(f"norm: expected 'l1', 'l2' or 'max', found {norm!r}")
+        check_inputs(inputs)
+        if ignore_index is not None:
+            check_whole(ignore_index, "ignore_index")
         self.norm = norm
-        super().__init__((3, check_n_bins(n_bins)), inputs, ignore_index)
+        self.inputs = inputs
+        self.ignore_index = ignore_index
+        self._begin(check_n_bins(n_bins))
+
+    def _begin(self, n_bins: int) -> None:
+        self.sums = np.zeros((3, n_bins))
+        self.columns = np.zeros((), np.int64)
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins."""
+        return int(self.sums.shape[-1])
+
+    def update(self, probs: Any, labels: Any = None) -> None:
+        """Add a batch, which may be empty. A batch that raises an error changes nothing.
+
+        Args:
+            probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
+                (batch, token, K), where each token is a sample, or (N, K, ...), as in segmentation,
+                where each pixel is. Logits of the same shapes if ``inputs`` is "logits".
+            labels: (N,), integers; or the shape of ``probs`` without the axis of the classes;
+                omitted if ``probs`` are ``Predictions``, whose weights are relative to those of
+                all batches, 1 by default. A sample of weight 0 adds nothing, so all of them may
+                be 0.
+
+        Raises:
+            ValueError: for bad input.
+
+        Warns:
+            UserWarning: if the logits look like probabilities.
+        """
+        name = "probs" if self.inputs == "probs" else "probs (inputs='logits')"
+        if not isinstance(probs, Predictions):
+            check_frames(probs, labels)
+            probs, labels = _in_rows(_with_rows(probs, name), labels, name)
+            if self.ignore_index is not None:
+                probs, labels = self._without_ignored(probs, labels)
+            if len(probs.shape) and probs.shape[0] == 0:
+                check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
+                return
+        given = taken(probs, labels, inputs=self.inputs, name=name, padding=True)
+        if self.ignore_index is not None:
+            kept = given.labels != self.ignore_index
+            weights = 1.0 if given.sample_weight is None else given.sample_weight
+            given = given if kept.all() else replace(given, sample_weight=kept * weights)
+        columns = given.array[:1].size
+        self._check_columns(columns, "probs")
+        self._add(self._sums_of(_of_logits(given, name)), columns, "probs")
+
+    def merge(self, other: Self) -> None:
+        """Add all that ``other`` has seen.
+
+        Raises:
+            ValueError: if ``other`` is no such metric, has a different number of bins, or saw
+                predictions with a different number of columns.
+        """
+        if not isinstance(other, CalibrationError):
+            raise ValueError(f"other: expected a CalibrationError, found {other!r}")
+        if other.n_bins != self.n_bins:
+            raise ValueError(
+                f"other: expected {self.n_bins} bins, found {other.n_bins}; "
+                "give all processes the same n_bins"
+            )
+        columns = int(other.columns)
+        if columns:
+            self._add(to_numpy(other.sums, "other"), columns, "other")
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self._begin(self.n_bins)
+
+    def compute(self) -> Any:
+        """The error so far, 0 to 1.
+
+        Raises:
+            ValueError: if there are no predictions yet.
+        """
+        if not self.sums[0].any():
+            raise ValueError("probs: expected predictions, found none; call update first")
+        return _NORMS[self.norm](self.bins())
+
+    def _check_columns(self, columns: int, name: str) -> None:
+        if self.columns not in (0, columns):
+            shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
+            raise ValueError(
+                f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
+                "these are different questions, so use a separate metric for each"
+            )
+
+    def _add(self, bin_sums: np.ndarray, columns: int, name: str) -> None:
+        with _ADDING:
+            self._check_columns(columns, name)
+            self.sums = self.sums + like(bin_sums, self.sums)
+            self.columns = like(np.array(columns), self.columns)
+
+    def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
+        array = to_numpy(labels, "labels")
+        if array.ndim != 1 or array.shape != probs.shape[:1]:
+            raise ValueError(
+                f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
+                f"{array.shape}; give one label for each sample"
+            )
+        rows = np.flatnonzero(array != self.ignore_index)
+        return _rows(probs, rows), _rows(labels, rows)
 
     def bins(self) -> ReliabilityBins:
         """The bins so far, as NumPy arrays; ``counts`` are integers unless there are weights."""
         bin_sums = to_numpy(self.sums, "sums")
         return means(uniform_edges(self.n_bins), bin_sums, not (bin_sums[0] % 1).any())
 
-    def _error(self) -> float:
-        return _NORMS[self.norm](self.bins())
-
     def _sums_of(self, predictions: Predictions) -> np.ndarray:
         confidences, correct = confidence_and_correct(predictions)
         index = uniform_index(confidences, self.n_bins, dtype_name(predictions.scores))
         return sums(index, confidences, correct, self.n_bins, predictions.sample_weight)
-
-
-class ClasswiseCalibrationError(Stream):
-    """The class-wise calibration error of predictions that come in batches.
-
-    However the batches are cut, it equals `classwise_calibration_error` of all predictions at once.
-    It can be used in all the ways in which `CalibrationError` can.
-
-    Example:
-        >>> metric = ClasswiseCalibrationError(3)
-        >>> metric.update([[0.6, 0.3, 0.1]] * 4, [0] * 4)
-        >>> metric.update([[0.6, 0.3, 0.1]] * 6, [1] * 3 + [2] * 3)
-        >>> round(float(metric.compute()), 4)
-        0.1333
-
-    Args:
-        n_classes: the number of classes, K; 2 also for probabilities (N,).
-        n_bins: the number of bins of equal width of each class, M.
-        inputs: "probs" or "logits", as of `CalibrationError`.
-        ignore_index: rows whose label is this number, such as -100, are left out unread.
-
-    Attributes:
-        sums: its whole state, float64, shape (3, K, M): for each class and bin the number of
-            samples, the number of those of the class, and the sum of its probabilities; with
-            weights, sums of weights take the place of numbers.
-        columns: the number of columns of the predictions, 1 for (N,), and 0 before there are any.
-
-    Raises:
-        ValueError: if ``n_classes`` is not an integer from 2, ``n_bins`` not one from 1, to a
-            million, ``inputs`` is not known, or ``ignore_index`` is no integer.
-    """
-
-    def __init__(
-        self,
-        n_classes: int,
-        n_bins: int = 15,
-        *,
-        inputs: str = "probs",
-        ignore_index: int | None = None,
-    ):
-        if check_count(n_classes, "n_classes", "give the number of columns") == 1:
-            raise ValueError("n_classes: expected at least 2, found 1; give 2 for shape (N,)")
-        super().__init__((3, n_classes, check_n_bins(n_bins)), inputs, ignore_index)
-
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return int(self.sums.shape[1])
-
-    def _error(self) -> float:
-        return classwise_gap(to_numpy(self.sums, "sums"))
-
-    def _sums_of(self, predictions: Predictions) -> np.ndarray:
-        return class_sums(with_classes(predictions), self.n_bins)
-
-    def _check_columns(self, columns: int, name: str) -> None:
-        if max(columns, 2) != self.n_classes:
-            found = "(N,)" if columns == 1 else f"(N, {columns})"
-            raise ValueError(
-                f"{name}: expected shape (N, {self.n_classes}), as n_classes is, found {found}"
-            )
-        super()._check_columns(columns, name)

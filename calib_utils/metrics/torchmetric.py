@@ -1,4 +1,4 @@
-"""The streaming metrics as those of torchmetrics."""
+"""The streaming metric as one of torchmetrics."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import torch
 from torchmetrics import Metric
 
 from calib_utils.metrics import streaming
-from calib_utils.metrics.streaming import Stream
 
-__all__ = ["CalibrationError", "ClasswiseCalibrationError"]
+__all__ = ["CalibrationError"]
 
 
 # The sums may have been merged or set since the last time, and it is fast.
 _ANEW = {"compute_with_cache": False}
 
 
-class _Torchmetric(Stream, Metric):
-    """States, reset, compute and plot as `torchmetrics.Metric` has them."""
+class CalibrationError(streaming.CalibrationError, Metric):
+    """`calib_utils.metrics.CalibrationError` where torchmetrics is installed."""
+
+    __doc__ = streaming.CalibrationError.__doc__
 
     is_differentiable = False
     higher_is_better = False
@@ -26,8 +27,22 @@ class _Torchmetric(Stream, Metric):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
 
-    def _begin(self, shape: tuple[int, ...]) -> None:
-        self.add_state("sums", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+    def __init__(
+        self,
+        n_bins: int = 15,
+        norm: str = "l1",
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+        **settings: Any,
+    ):
+        Metric.__init__(self, **settings | _ANEW)
+        streaming.CalibrationError.__init__(
+            self, n_bins, norm, inputs=inputs, ignore_index=ignore_index
+        )
+
+    def _begin(self, n_bins: int) -> None:
+        self.add_state("sums", torch.zeros((3, n_bins), dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("columns", torch.tensor(0), dist_reduce_fx="max")
         # A collection lets metrics of equal states share one, whatever their arguments are.
         counted = list(repr((self.inputs, self.ignore_index)).encode())
@@ -58,43 +73,3 @@ class _Torchmetric(Stream, Metric):
             The figure (None if ``ax`` is given) and the axes.
         """
         return self._plot(val, ax)
-
-
-class CalibrationError(_Torchmetric, streaming.CalibrationError):
-    """`calib_utils.metrics.CalibrationError` where torchmetrics is installed."""
-
-    __doc__ = streaming.CalibrationError.__doc__
-
-    def __init__(
-        self,
-        n_bins: int = 15,
-        norm: str = "l1",
-        *,
-        inputs: str = "probs",
-        ignore_index: int | None = None,
-        **settings: Any,
-    ):
-        Metric.__init__(self, **settings | _ANEW)
-        streaming.CalibrationError.__init__(
-            self, n_bins, norm, inputs=inputs, ignore_index=ignore_index
-        )
-
-
-class ClasswiseCalibrationError(_Torchmetric, streaming.ClasswiseCalibrationError):
-    """`calib_utils.metrics.ClasswiseCalibrationError` where torchmetrics is installed."""
-
-    __doc__ = streaming.ClasswiseCalibrationError.__doc__
-
-    def __init__(
-        self,
-        n_classes: int,
-        n_bins: int = 15,
-        *,
-        inputs: str = "probs",
-        ignore_index: int | None = None,
-        **settings: Any,
-    ):
-        Metric.__init__(self, **settings | _ANEW)
-        streaming.ClasswiseCalibrationError.__init__(
-            self, n_classes, n_bins, inputs=inputs, ignore_index=ignore_index
-        )

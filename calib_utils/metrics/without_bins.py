@@ -15,18 +15,16 @@ from calib_utils.metrics.logistic_fit import (
     require_optimum,
     targets,
 )
-from calib_utils.metrics.noise import block_index, effective_blocks, require_others, z_of_blocks
+from calib_utils.metrics.noise import block_index, effective_blocks, require_others
 from calib_utils.predictions import taken, unweighted
 
 __all__ = [
     "CalibrationInTheLarge",
     "CoxLine",
-    "SpiegelhalterTest",
     "calibration_in_the_large",
     "confidence_auroc",
     "cox_line",
     "smooth_calibration_error",
-    "spiegelhalter_test",
 ]
 
 _FINEST = 2**18  # intervals of the grid to which the residuals are moved
@@ -257,75 +255,6 @@ def _of_weighted(
     moved = reach * (surprise / np.maximum(1 - leverage, np.finfo(float).eps))
     spread = np.sqrt((moved**2).sum(axis=1))
     return np.asarray(stdtrit(effective_size(weights) - 1, 0.975) * spread)
-
-
-class SpiegelhalterTest(NamedTuple):
-    """What `spiegelhalter_test` found.
-
-    Attributes:
-        z: approximately standard normal for many calibrated predictions; above 0 if the Brier score
-            is higher than expected. If all confidences are 0, 1/2 or 1 it is NaN, or infinite if
-            a certain prediction is wrong.
-        p_value: two-sided.
-
-    Example:
-        >>> SpiegelhalterTest(z=1.96, p_value=0.05).z
-        1.96
-    """
-
-    z: float
-    p_value: float
-
-
-def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) -> SpiegelhalterTest:
-    r"""Test whether the Brier score of the confidence is that of calibrated predictions.
-
-    .. math::
-
-        z = \frac{\sum_i (1 - 2 c_i)(y_i - c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
-
-    It is one number for all predictions, so errors of opposite sign may cancel. With weights
-    the terms are multiplied by them, and the variance is the sum of the squared terms, because the
-    weights may depend on the outcome, as where negatives were left out. With log-normal weights as
-    in `cox_line` it rejected calibrated predictions in up to 8 % of the sets. With ``blocks`` the
-    variance is that of sums over blocks, to which two calibrated ones are added, as to the noise of
-    a bin. The ratio then has the tails of Student's t, and z is the normal number that is as
-    unlikely. In the benchmark of blocks it rejected calibrated networks in up to 8 % of the sets.
-
-    Args:
-        probs: (N, K), of which the confidence c in the predicted class counts; or (N,), of the
-            positive class.
-        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
-        blocks: (N,), the block of each sample, as in `calibration_error_interval`.
-
-    Raises:
-        ValueError: for bad input, including weights together with blocks.
-
-    Sources: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
-    trials"; for z of thousands of blocks Wallace 1959, "Bounds on normal approximations to
-    Student's and the chi-square distributions".
-
-    Example:
-        >>> found = spiegelhalter_test([0.8] * 10, [1] * 6 + [0] * 4)
-        >>> round(found.z, 2), round(found.p_value, 2)
-        (1.58, 0.11)
-    """
-    from scipy.special import erfc
-
-    predictions = taken(probs, labels)
-    confidences, correct, weights = float_pairs(
-        predictions if blocks is None else unweighted(predictions)
-    )
-    if blocks is not None:
-        z = z_of_blocks(confidences, correct, block_index(blocks, len(correct), probs))
-        return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
-    lean, w = 1 - 2 * confidences, unequal(weights)
-    terms = lean * (correct - confidences) * (1 if w is None else w)
-    variances = lean**2 * confidences * (1 - confidences) if w is None else terms**2
-    spread = float(variances.sum()) ** 0.5
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = float(np.divide(terms.sum(), spread))
-    return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
 
 
 def confidence_auroc(probs: Any, labels: Any = None) -> float:

@@ -18,8 +18,7 @@ from calib_utils.plots.diagrams import (
     ReliabilityDiagram,
     reliability_diagram,
 )
-from calib_utils.plots.display import ReliabilityDisplay
-from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
+from calib_utils.plots.factors import FactorPlot, factor_panels
 from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
 from calib_utils.plots.histograms import ConfidenceHistogram, confidence_histogram
 from calib_utils.plots.histories import history_panels
@@ -37,12 +36,10 @@ __all__ = [
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
-    "ReliabilityDisplay",
     "TemperatureCurve",
     "calibration_map",
     "confidence_histogram",
     "factor_panels",
-    "factor_plot",
     "generalization_plot",
     "history_panels",
     "reliability_diagram",

@@ -12,13 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from calib_utils.metrics import baseline_calibration_error
-from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name
 
-__all__ = ["FactorPlot", "factor_panels", "factor_plot"]
+__all__ = ["FactorPlot", "factor_panels"]
 
 _STYLES = {"error": ("Test error", BLUE, "-"), "ece": ("ECE", ORANGE, "--")}
 # Of the seeds, from the lowest.
@@ -26,7 +25,7 @@ _MARKERS = "osD^v"
 
 
 class FactorPlot(NamedTuple):
-    """What `factor_plot` drew.
+    """What `factor_panels` drew into one of its panels.
 
     Attributes:
         ax: the axes.
@@ -35,9 +34,9 @@ class FactorPlot(NamedTuple):
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> drawn = factor_plot(load_grid("width", "core"))
-        >>> len(drawn.dots[12])
-        3
+        >>> error, _ = factor_panels(load_grid("width", "core"))
+        >>> error.levels, len(error.dots[12])
+        ([12, 24, 48], 3)
     """
 
     ax: Axes
@@ -45,36 +44,9 @@ class FactorPlot(NamedTuple):
     dots: dict[Any, list[float]]
 
 
-def factor_plot(
-    records: Iterable[ExperimentRecord], metric: str = "ece", ax: Axes | None = None
-) -> FactorPlot:
-    """A metric against the factor of a grid: a dot for each seed, a line through the means.
-
-    The values of the factor are equally spaced. Each seed has its own sign. Below the ECE a grey
-    line shows its baseline, the mean ECE of calibrated networks with the same confidences
-    (`calib_utils.metrics.baseline_calibration_error`).
-
-    Args:
-        records: of one grid and protocol.
-        metric: "error" or "ece".
-        ax: where to draw; new axes by default.
-
-    Raises:
-        ValueError: if there is no such metric or no run, or the runs have different protocols.
-
-    Source: Guo et al. 2017, figure 2.
-
-    Example:
-        >>> from calib_utils.records import load_grid
-        >>> drawn = factor_plot(load_grid("width", "core"), metric="error")
-        >>> drawn.levels
-        [12, 24, 48]
-    """
-    if metric not in _STYLES:
-        raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
-    records = check_records(records, "records")
+def _panel(records: list[ExperimentRecord], metric: str, ax: Axes) -> FactorPlot:
+    """A metric against the factor of a grid: a dot for each seed, a line through the means."""
     groups = by_level(records)
-    ax = axes_or_new(ax, (4.6, 3.6))
     label, colour, line = _STYLES[metric]
     levels, places = list(groups), range(len(groups))
     signs = _signs(records)
@@ -105,9 +77,12 @@ def _baseline(runs: list[ExperimentRecord]) -> float:
 
 
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
-    """The test error of a grid, and below it the ECE, each as in `factor_plot`.
+    """The test error of a grid, and below it the ECE, against the factor.
 
-    The legend above them names the seeds.
+    There is a dot for each seed and a line through the means. The values of the factor are equally
+    spaced. Each seed has its own sign, which the legend names. Below the ECE a grey line shows its
+    baseline, the mean ECE of calibrated networks with the same confidences
+    (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         records: of one grid and protocol.
@@ -126,9 +101,7 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
     records = check_records(records, "records")
     by_level(records)  # refused before anything is drawn
     fig, axes = plt.subplots(2, figsize=(4.8, 4.8), sharex=True, layout="constrained")
-    error, ece = (
-        factor_plot(records, metric, ax) for metric, ax in zip(_STYLES, axes, strict=True)
-    )
+    error, ece = (_panel(records, metric, ax) for metric, ax in zip(_STYLES, axes, strict=True))
     error.ax.set_xlabel("")
     ece.ax.set_ylim(bottom=0)
     if len(signs := _signs(records)) > 1:

@@ -29,7 +29,6 @@ from calib_utils.plots import (
     BLUE,
     GREY,
     factor_panels,
-    factor_plot,
     generalization_plot,
     verdict_plot,
 )
@@ -696,7 +695,7 @@ class TestLevels:
         with pytest.raises(ValueError, match="records: expected runs of one protocol, found"):
             by_level(runs)
         with pytest.raises(ValueError, match="one protocol"):
-            factor_plot(runs)
+            factor_panels(runs)
 
     def test_the_factor_itself_may_be_part_of_the_recipe(self):
         runs = [
@@ -753,7 +752,7 @@ class TestLevels:
 
 class TestFactorPlot:
     def test_a_dot_for_each_seed_and_a_line_through_the_means(self, calibrated, overconfident):
-        drawn = factor_plot([*overconfident, *calibrated], "error")
+        drawn = factor_panels([*overconfident, *calibrated])[0]
         assert drawn.levels == [8, 56]
         groups = [calibrated, overconfident]
         expected = {
@@ -769,7 +768,7 @@ class TestFactorPlot:
         assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["8", "56"]
 
     def test_the_ece_has_its_baseline(self, calibrated, overconfident):
-        drawn = factor_plot([*calibrated, *overconfident])
+        drawn = factor_panels([*calibrated, *overconfident])[1]
         _, baseline = [x for x in drawn.ax.lines if x.get_marker() == "None"]
         for found, runs in zip(baseline.get_ydata(), (calibrated, overconfident), strict=True):
             rng, eces = np.random.default_rng(1), []
@@ -781,13 +780,11 @@ class TestFactorPlot:
             assert found == pytest.approx(np.mean(eces), rel=0.06)
 
     def test_a_grid_that_is_not_complete(self, calibrated, overconfident):
-        drawn = factor_plot([*calibrated, overconfident[0]])
+        drawn = factor_panels([*calibrated, overconfident[0]])[0]
         assert [len(x) for x in drawn.dots.values()] == [3, 1]
 
     def test_panels_are_the_error_and_the_ece(self, calibrated, overconfident):
         error, ece = factor_panels([*calibrated, *overconfident])
-        alone = [factor_plot([*calibrated, *overconfident], metric) for metric in ("error", "ece")]
-        assert [error.dots, ece.dots] == [one.dots for one in alone]
         assert error.ax.figure is ece.ax.figure
         assert ece.ax.get_ylim()[0] == 0
         assert ece.ax.get_xlabel() == "Layers"
@@ -818,10 +815,6 @@ class TestFactorPlot:
         with pytest.raises(ValueError, match="records: expected at least one run, found none"):
             factor_panels([])
         assert plt.get_fignums() == []
-
-    def test_bad_metric(self, calibrated):
-        with pytest.raises(ValueError, match="metric: expected 'error' or 'ece', found 'nll'"):
-            factor_plot(calibrated, "nll")
 
 
 class TestVerdictPlot:

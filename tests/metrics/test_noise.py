@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.stats import ks_2samp, ncx2
+from scipy.stats import ks_2samp, ncx2, norm, t
 
 from benchmarks import blocks as benchmark
 from calib_utils.comparing import paired_difference
@@ -22,7 +22,6 @@ from calib_utils.metrics import (
     debiased_calibration_error_interval,
     expected_calibration_error,
     noise,
-    spiegelhalter_test,
 )
 from calib_utils.metrics.noise import block_index, block_noise, effective_blocks, resampled_gaps
 from calib_utils.predictions import as_predictions
@@ -149,7 +148,7 @@ def test_blocks_are_refused_by_name():
     ):
         for function in (
             *(calibration_error_interval, calibration_test, paired_difference),
-            *(cox_line, spiegelhalter_test),
+            cox_line,
         ):
             with pytest.raises(ValueError, match=message):
                 function(probs, labels, blocks=blocks)
@@ -587,3 +586,34 @@ def test_resampled_gaps_are_what_drawing_rows_gives():
         rows = rng.integers(200, size=200)
         expected = [expected_calibration_error(probs[rows], y[rows], 10) for probs, y in sets]
         assert row == pytest.approx(expected, abs=1e-12)
+
+
+def test_calibration_test_z_block_by_block():
+    probs, labels, blocks = drawn(5, case=(30, 20, 0.4, False, 0.7))
+    sums, most = [], []
+    for block in range(30):
+        of_block = [(p, y) for p, y, b in zip(probs, labels, blocks, strict=True) if b == block]
+        sums.append(sum((1 - 2 * p) * (y - p) for p, y in of_block))
+        most.append(sum(abs(1 - 2 * p) * (p * (1 - p)) ** 0.5 for p, _ in of_block))
+    ratio = sum(sums) / (np.square(sums).sum() + 2 * np.square(most).mean()) ** 0.5
+    tail = t.sf(abs(ratio), effective_blocks(blocks) - 1)
+    z = calibration_test(probs, labels, draws=9, blocks=blocks).z
+    assert z == pytest.approx(np.copysign(norm.isf(tail), ratio))
+    certain = np.repeat([0.0, 1.0], 30)
+    assert calibration_test(certain, certain.astype(int), draws=9, blocks=np.arange(60)).z == 0
+
+
+def test_calibration_test_z_is_finite_where_the_tail_is_too_small_for_a_float():
+    """As the gap grows, z grows on, also beyond 38."""
+    blocks = np.arange(20_000) // 2
+    confidences = np.random.default_rng(0).uniform(0.7, 0.9, 20_000)
+    correct = np.random.default_rng(1).random(20_000)
+    z = [
+        calibration_test(confidences, (correct < share).astype(int), draws=9, blocks=blocks).z
+        for share in (0.7, 0.67, 0.64, 0.6, 0.4)
+    ]
+    assert (np.diff(z) > 0).all()
+    assert np.isfinite(z).all()
+    assert z[0] < 38 < z[-1]
+    certain = np.append(confidences, 1.0), np.append(correct < 0.8, 0).astype(int)
+    assert np.isfinite(calibration_test(*certain, draws=9, blocks=np.append(blocks, 10_000)).z)

@@ -14,7 +14,6 @@ from scipy.special import expit, softmax
 
 from calib_utils import metrics
 from calib_utils.metrics import (
-    classwise_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     reliability_bins,
@@ -22,7 +21,6 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.streaming import (  # those without torchmetrics
     CalibrationError,
-    ClasswiseCalibrationError,
 )
 from calib_utils.predictions import as_predictions
 
@@ -51,10 +49,6 @@ STREAMS = {
     "ECE": (CalibrationError, expected_calibration_error),
     "RMSCE": (lambda n_bins: CalibrationError(n_bins, "l2"), root_mean_square_error),
     "MCE": (lambda n_bins: CalibrationError(n_bins, "max"), maximum_calibration_error),
-    "class-wise": (
-        lambda n_bins: ClasswiseCalibrationError(5, n_bins),
-        classwise_calibration_error,
-    ),
 }
 
 
@@ -117,10 +111,7 @@ def test_logits_and_maps_are_the_rows_of_their_probabilities(name, make_array):
     rows = np.array([softmax(maps[n, :, i, j]) for n, i, j in np.ndindex(4, 6, 7)])
     expected = of_all(rows, labels.ravel(), 15)
     given = {"inputs": "logits", "ignore_index": -100}
-    if name == "class-wise":
-        metric = ClasswiseCalibrationError(5, **given)
-    else:
-        metric = CalibrationError(15, {"ECE": "l1", "RMSCE": "l2", "MCE": "max"}[name], **given)
+    metric = CalibrationError(15, {"ECE": "l1", "RMSCE": "l2", "MCE": "max"}[name], **given)
     metric.update(make_array(maps), make_array(labels))
     assert metric.compute() == pytest.approx(expected, rel=1e-9)
     maps[1:3, :, 0], labels[1:3, 0] = np.nan, -100
@@ -155,10 +146,6 @@ def test_log_odds_are_those_of_the_positive_class():
     metric.update(z[:900], LABELS[:900] % 2)
     metric.update(as_predictions(logits=z[900:], labels=LABELS[900:] % 2))
     assert metric.compute() == pytest.approx(expected_calibration_error(expit(z), LABELS % 2))
-    per_class = ClasswiseCalibrationError(2)
-    per_class.update(expit(z), LABELS % 2)
-    expected = classwise_calibration_error(expit(z), LABELS % 2)
-    assert per_class.compute() == pytest.approx(expected, rel=1e-12)
 
 
 def test_inputs_are_what_they_were_said_to_be():
@@ -174,29 +161,8 @@ def test_inputs_are_what_they_were_said_to_be():
         CalibrationError(inputs="scores")
     with pytest.raises(ValueError, match=r"^norm: expected 'l1', 'l2' or 'max', found 'l3'"):
         CalibrationError(15, "l3")
-
-
-def test_classes_are_as_many_as_was_said():
-    metric = ClasswiseCalibrationError(3)
-    for probs, found in ((PROBS, r"\(N, 5\)"), (PROBS[:, 0], r"\(N,\)")):
-        with pytest.raises(ValueError, match=rf"^probs: expected shape \(N, 3\), .*found {found}"):
-            metric.update(probs, LABELS % 2)
-    with pytest.raises(ValueError, match=r"^probs: expected those of all classes"):
-        ClasswiseCalibrationError(2).update(as_predictions(confidence=[0.7], correct=[1]))
-    two = ClasswiseCalibrationError(2)
-    two.update(PROBS[:, 0], LABELS % 2)
-    with pytest.raises(ValueError, match=r"^probs: expected shape \(N,\), .*found \(N, 2\)"):
-        two.update([[0.4, 0.6]], [1])
-    with pytest.raises(ValueError, match=r"^other: expected 3 x 15 bins, found 2 x 15; give all"):
-        metric.merge(two)
-    with pytest.raises(ValueError, match=r"^other: expected a ClasswiseCalibrationError, found"):
-        metric.merge(CalibrationError())
-    for bad in (1, 0, 2.5, None):
-        with pytest.raises(ValueError, match=f"^n_classes: expected .*found {bad}"):
-            ClasswiseCalibrationError(bad)
-    for make in (CalibrationError, lambda **given: ClasswiseCalibrationError(3, **given)):
-        with pytest.raises(ValueError, match=r"^ignore_index: expected an integer, found 'void'"):
-            make(ignore_index="void")
+    with pytest.raises(ValueError, match=r"^ignore_index: expected an integer, found 'void'"):
+        CalibrationError(ignore_index="void")
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
@@ -341,10 +307,8 @@ def test_a_class_is_ignored_in_predictions_too():
     assert float(metric.compute()) == float(plain.compute())
 
 
-@pytest.mark.parametrize("of_numpy", [CalibrationError, ClasswiseCalibrationError])
-def test_without_torchmetrics_it_is_the_one_of_numpy(of_numpy):
+def test_without_torchmetrics_it_is_the_one_of_numpy():
     plain = importlib.util.find_spec("torchmetrics") is None
-    given = getattr(metrics, of_numpy.__name__)
-    assert (given is of_numpy) == plain
-    assert issubclass(given, of_numpy)
-    assert of_numpy.__doc__ == given.__doc__
+    assert (metrics.CalibrationError is CalibrationError) == plain
+    assert issubclass(metrics.CalibrationError, CalibrationError)
+    assert metrics.CalibrationError.__doc__ == CalibrationError.__doc__

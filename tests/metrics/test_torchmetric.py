@@ -12,8 +12,6 @@ import torch
 
 from calib_utils.metrics import (
     CalibrationError,
-    ClasswiseCalibrationError,
-    classwise_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
 )
@@ -67,9 +65,8 @@ def test_norms_logits_and_maps_are_those_of_torchmetrics(norm, inputs):
     assert positive(logits, (LABELS == 0).long()).item() == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("make", [CalibrationError, lambda: ClasswiseCalibrationError(5)])
-def test_it_draws_its_values_as_others_do(make):
-    metric = make()
+def test_it_draws_its_values_as_others_do():
+    metric = CalibrationError()
     values = [metric(PROBS[rows], LABELS[rows]) for rows in torch.arange(2000).split(500)]
     fig, ax = metric.plot()
     assert ax.lines[0].get_ydata() == [metric.compute()]
@@ -78,7 +75,7 @@ def test_it_draws_its_values_as_others_do(make):
     assert metric.plot(values, ax=own)[1] is own
     np.testing.assert_array_equal(own.lines[0].get_ydata(), torch.stack(values))
     assert own.get_ylabel() == type(metric).__name__
-    both = torchmetrics.MetricCollection({"one": make()})
+    both = torchmetrics.MetricCollection({"one": CalibrationError()})
     both.update(PROBS, LABELS)
     drawn = both.plot(together=True)[0]
     for each in (fig, figure, drawn):
@@ -125,7 +122,7 @@ def test_processes_share_it(tmp_path):
     """Also with one that has no rows: what they gather has one shape in all."""
     program = f"""
 import os, sys, datetime, numpy as np, torch
-from calib_utils.metrics import CalibrationError, ClasswiseCalibrationError
+from calib_utils.metrics import CalibrationError
 CalibrationError()  # imports torchmetrics, once for both
 other = os.fork()
 rank = int(other > 0)
@@ -137,9 +134,7 @@ rng = np.random.default_rng(0)
 probs, labels = rng.dirichlet(np.ones(5), 2000), rng.integers(5, size=2000)
 with open(f"{tmp_path}/{{rank}}", "w") as file:
     for first in (500, 0):
-        for metric in (
-            CalibrationError(), CalibrationError(norm="max"), ClasswiseCalibrationError(5)
-        ):
+        for metric in (CalibrationError(), CalibrationError(norm="max")):
             if rank:
                 metric.update(probs[first:], labels[first:])
             elif first:
@@ -156,25 +151,19 @@ sys.exit(rank and os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    widest, of_classes = (
-        of_all(PROBS, LABELS) for of_all in (maximum_calibration_error, classwise_calibration_error)
-    )
-    expected = pytest.approx(2 * [WHOLE, widest, of_classes], rel=1e-12)
+    expected = pytest.approx(2 * [WHOLE, maximum_calibration_error(PROBS, LABELS)], rel=1e-12)
     for rank in (0, 1):
         assert [float(line) for line in (tmp_path / f"{rank}").read_text().split()] == expected
 
 
-@pytest.mark.parametrize(
-    "make", [CalibrationError, lambda **given: ClasswiseCalibrationError(3, **given)]
-)
-def test_a_collection_keeps_apart_what_counts_other_rows(make):
+def test_a_collection_keeps_apart_what_counts_other_rows():
     rng = np.random.default_rng(0)
     probs, labels = rng.dirichlet(np.ones(3), 120), rng.integers(0, 3, 120)
     labels[:60] = rng.integers(1, 3, 60)  # so that all agree on the first batch
     ignored = (None, 0, 1_000_000, 1_000_001)
-    metrics = {str(index): make(ignore_index=index) for index in ignored}
+    metrics = {str(index): CalibrationError(ignore_index=index) for index in ignored}
     collection = torchmetrics.MetricCollection(metrics)
-    alone = make(ignore_index=0)
+    alone = CalibrationError(ignore_index=0)
     for rows in (slice(0, 60), slice(60, 120)):
         collection.update(probs[rows], labels[rows])
         alone.update(probs[rows], labels[rows])

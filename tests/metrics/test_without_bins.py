@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit
-from scipy.stats import kstest, norm, t
+from scipy.stats import norm, t
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -17,11 +17,9 @@ from sklearn.metrics import roc_auc_score
 from benchmarks import blocks as benchmark
 from calib_utils.metrics import (
     calibration_in_the_large,
-    calibration_test,
     confidence_auroc,
     cox_line,
     smooth_calibration_error,
-    spiegelhalter_test,
 )
 from calib_utils.metrics.noise import effective_blocks
 from calib_utils.predictions import as_predictions
@@ -115,24 +113,6 @@ def test_cox_line_through_probabilities_of_exactly_one():
         assert caught[0].filename == __file__
     assert slopes == pytest.approx([cox_line(exact, labels).slope] * 2, rel=0.02)
     assert slopes[0] == pytest.approx(slopes[1], rel=1e-4)
-
-
-def test_spiegelhalter_test_is_its_definition():
-    # z is the distance of the Brier score from its mean under calibration, in its own spread.
-    drawn = RNG.random((20_000, 600)) < POSITIVE
-    scores = ((drawn - POSITIVE) ** 2).mean(axis=1)
-    score = ((BINARY - POSITIVE) ** 2).mean()
-    found = spiegelhalter_test(POSITIVE, BINARY)
-    assert found.z == pytest.approx((score - scores.mean()) / scores.std(), abs=0.05)
-    assert np.isnan(spiegelhalter_test([0.5, 0.5], [0, 1])).all()
-    assert spiegelhalter_test([1.0, 0.5], [0, 1]) == (np.inf, 0.0)  # what cannot happen did
-
-
-def test_spiegelhalter_test_of_calibrated_predictions_has_even_p():
-    probs = RNG.random((500, 400))
-    labels = (RNG.random(probs.shape) < probs).astype(int)
-    found = [spiegelhalter_test(p, y).p_value for p, y in zip(probs, labels, strict=True)]
-    assert kstest(found, "uniform").pvalue > 0.01
 
 
 def test_cox_line_takes_weights_for_repeated_rows_also_at_zero():
@@ -257,40 +237,6 @@ def test_cox_line_that_only_one_block_tells_is_refused(usual, last):
         [*probs, *last[0]], [*labels, *last[1]], blocks=[*blocks, *[99] * len(last[0])]
     )
     assert np.isfinite(found.slope_interval).all()
-
-
-def test_spiegelhalter_test_block_by_block():
-    probs, labels, blocks = drawn(5, case=(30, 20, 0.4, False, 0.7))
-    sums, most = [], []
-    for block in range(30):
-        of_block = [(p, y) for p, y, b in zip(probs, labels, blocks, strict=True) if b == block]
-        sums.append(sum((1 - 2 * p) * (y - p) for p, y in of_block))
-        most.append(sum(abs(1 - 2 * p) * (p * (1 - p)) ** 0.5 for p, _ in of_block))
-    ratio = sum(sums) / (np.square(sums).sum() + 2 * np.square(most).mean()) ** 0.5
-    found = spiegelhalter_test(probs, labels, blocks=blocks)
-    tail = t.sf(abs(ratio), effective_blocks(blocks) - 1)
-    assert found.p_value == pytest.approx(2 * tail)
-    assert found.z == pytest.approx(np.copysign(norm.isf(tail), ratio))
-    assert calibration_test(probs, labels, draws=9, blocks=blocks).z == found.z
-    certain = np.repeat([0.0, 1.0], 30)
-    assert np.isnan(spiegelhalter_test(certain, certain.astype(int), blocks=np.arange(60)).z)
-    assert calibration_test(certain, certain.astype(int), draws=9, blocks=np.arange(60)).z == 0
-
-
-def test_spiegelhalter_test_is_finite_where_the_tail_is_too_small_for_a_float():
-    """As the gap grows, z grows on, also beyond 38."""
-    blocks = np.arange(20_000) // 2
-    confidences = np.random.default_rng(0).uniform(0.7, 0.9, 20_000)
-    correct = np.random.default_rng(1).random(20_000)
-    z = [
-        spiegelhalter_test(confidences, (correct < share).astype(int), blocks=blocks).z
-        for share in (0.7, 0.67, 0.64, 0.6, 0.4)
-    ]
-    assert (np.diff(z) > 0).all()
-    assert np.isfinite(z).all()
-    assert z[0] < 38 < z[-1]
-    certain = np.append(confidences, 1.0), np.append(correct < 0.8, 0).astype(int)
-    assert np.isfinite(spiegelhalter_test(*certain, blocks=np.append(blocks, 10_000)).z)
 
 
 POINTS = np.linspace(0, 1, 20_001)

@@ -158,7 +158,6 @@ def test_a_map_for_many_classes_is_none_for_two():
 GRID = load_grid("width", "core")
 NARROW, _, WIDE = by_level(GRID).values()
 FROM_RUNS = {
-    "records": plots.factor_plot,
     "records of panels": plots.factor_panels,
     "records of gaps": plots.generalization_plot,
     "records of a table": comparing.level_table,
@@ -198,7 +197,6 @@ def test_a_history_is_drawn_on_its_axes():
 ON_AXES = {
     plots.calibration_map: (PLATT, LOGITS[:, 0], BINARY),
     plots.confidence_histogram: (PROBS, LABELS),
-    plots.factor_plot: (GRID,),
     plots.generalization_plot: (GRID,),
     plots.reliability_diagram: (PROBS, LABELS),
     plots.temperature_curve: (LOGITS, LABELS, [1.0]),

@@ -131,7 +131,6 @@ PLATT = PlattPerGroup(inputs="probs").fit(SCORES, BINARY, groups=np.arange(N) % 
         ("blocks", lambda b: metrics.calibration_error_interval(SCORES, BINARY, blocks=b)),
         ("blocks", lambda b: metrics.calibration_test(SCORES, BINARY, draws=9, blocks=b)),
         ("blocks", lambda b: metrics.cox_line(SCORES, BINARY, blocks=b)),
-        ("blocks", lambda b: metrics.spiegelhalter_test(SCORES, BINARY, blocks=b)),
         ("blocks", lambda b: comparing.paired_difference(SCORES, BINARY, blocks=b)),
         ("sample_weight", lambda w: comparing.paired_difference(SCORES, BINARY, sample_weight=w)),
         ("groups", lambda g: PLATT.fit(SCORES, BINARY, groups=g)),
