@@ -39,7 +39,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from calib_utils._numerics import FAR, row_blocks, widen
+from calib_utils._numerics import HUGE, row_blocks, widen
 
 __all__ = ["Predictions", "as_predictions"]
 
@@ -565,54 +565,26 @@ def check_confidences(confidences: Any) -> np.ndarray:
     return array
 
 
-def check_logits(logits: Any, name: str = "logits") -> np.ndarray:
-    """Logits as a NumPy array.
-
-    Args:
-        logits: (N, K) with K >= 2; or (N,), the log-odds of the positive class.
-        name: the name of ``logits`` in the error.
-
-    Returns:
-        The same numbers, float32 (also for float16 and bfloat16) or float64.
-
-    Raises:
-        ValueError: for a wrong shape or type, no rows, NaN or infinite values.
-    """
-    array = float_scores(logits, name)
-    for rows, block in row_blocks(array):
-        if not (np.isfinite(block.min()) and np.isfinite(block.max())):
-            where = np.argwhere(~np.isfinite(block))[0]
-            value = block[tuple(where)]
-            advice = "remove such rows"
-            if block.ndim == 2:
-                advice += ", or give a masked class a large negative logit such as -1e4"
-            elif np.isinf(value):
-                advice += ", or give probabilities (inputs='probs'), where 0 and 1 are allowed"
-            raise ValueError(
-                f"{name}: expected finite values, found {value} at {_place(where, rows.start)}; "
-                f"{advice}"
-            )
-    return widen(array)
-
-
-def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -> np.ndarray:
+def check_logits(logits: Any, name: str = "logits", far: float = HUGE) -> np.ndarray:
     """Logits as a NumPy array, with -inf where a class is masked.
 
     Args:
-        logits: (N, K) with K >= 2, where -inf masks a class; or (N,), which has no masks.
-        far: how far below the largest a finite logit is a mask as well.
+        logits: (N, K) with K >= 2, where -inf masks a class; or (N,), the log-odds of the positive
+            class, which have no masks.
         name: the name of ``logits`` in the error.
+        far: how far below the largest a finite logit is a mask as well.
 
     Returns:
         The same numbers: (N, K) in their type, bfloat16 as float32, and without a copy where no
         finite logit is a mask; (N,) as float32 or float64.
 
     Raises:
-        ValueError: as `check_logits` does; or if a row has NaN, +inf, or nothing but -inf.
+        ValueError: for a wrong shape or type, or no rows; for NaN or +inf, for -inf in (N,), or if
+            a row has nothing but -inf.
     """
     array = float_scores(logits, name)
     if array.ndim == 1:
-        return check_logits(logits, name)
+        return _finite(array, name)
     result = array
     for rows, block in row_blocks(array):
         low, high = float(block.min()), float(block.max())
@@ -634,11 +606,25 @@ def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -
     return result
 
 
+def _finite(odds: np.ndarray, name: str) -> np.ndarray:
+    for rows, block in row_blocks(odds):
+        if not (np.isfinite(block.min()) and np.isfinite(block.max())):
+            where = int((~np.isfinite(block)).argmax())
+            advice = "remove such rows"
+            if np.isinf(block[where]):
+                advice += ", or give probabilities (inputs='probs'), where 0 and 1 are allowed"
+            raise ValueError(
+                f"{name}: expected finite values, found {block[where]} at row "
+                f"{rows.start + where}; {advice}"
+            )
+    return widen(odds)
+
+
 def check_label_masks(logits: np.ndarray, labels: np.ndarray) -> None:
     """Refuse labels whose class is masked.
 
     Args:
-        logits: (N, K) as `check_maskable_logits` gives them, or (N,).
+        logits: (N, K) as `check_logits` gives them, or (N,).
         labels: (N,), checked.
 
     Raises:
@@ -690,6 +676,45 @@ def _place(where: np.ndarray, start: int) -> str:
 
 
 # Labels, names and weights.
+
+
+def in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
+    """A row and a label for each position of (..., K) and (...), or of (N, K, ...) and (N, ...).
+
+    A plain tensor stays on its device; all else becomes an array.
+    """
+    plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
+    probs = probs if plain else to_numpy(probs, name)
+    shape = tuple(probs.shape)
+    if len(shape) < 3:
+        return probs, labels
+    of_places = to_numpy(labels, "labels")
+    last, second = (of_places.shape == x for x in (shape[:-1], (shape[0], *shape[2:])))
+    if last == second:
+        how = "fit (..., K) and (N, K, ...) alike" if last else "fit neither"
+        raise ValueError(
+            f"{name}: expected (batch, token, class) with labels (batch, token), or (N, K, ...) "
+            f"with labels (N, ...), found {shape} with labels {of_places.shape}, which {how}; give "
+            "a row for each label, (N, K), and labels.flatten(), or of an ensemble (member, N, K) "
+            "the mean of the members' probabilities"
+        )
+    if last:
+        return probs.reshape(-1, shape[-1]), of_places.ravel()
+    by_place = probs.reshape(*shape[:2], math.prod(shape[2:])).swapaxes(1, 2)
+    return by_place.reshape(of_places.size, shape[1]), of_places.ravel()
+
+
+def without_ignored(probs: Any, labels: Any, ignore_index: int) -> tuple[Any, Any]:
+    """The rows whose label is another number, each array on its own device."""
+    array = to_numpy(labels, "labels")
+    if array.ndim != 1 or array.shape != probs.shape[:1]:
+        raise ValueError(
+            f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
+            f"{array.shape}; give one label for each sample"
+        )
+    rows = np.flatnonzero(array != ignore_index)
+    kept = [x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows] for x in (probs, labels)]
+    return kept[0], kept[1]
 
 
 def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
@@ -882,6 +907,87 @@ def _names(labels: Any) -> np.ndarray:
     return array
 
 
+def check_blocks(blocks: Any, n: int, rows: Any, of: str) -> np.ndarray:
+    """The name of each sample's block, (n,); ``rows`` are the samples, named ``of``."""
+    check_rows(rows, blocks, "blocks", of)
+    array = plain_array(blocks, "blocks")
+    if array.shape != (n,):
+        raise ValueError(
+            f"blocks: expected shape ({n},), the block of each sample, found {array.shape}"
+        )
+    missing = np.array([_is_missing(name) for name in array.tolist()])
+    if missing.any():
+        where = int(missing.argmax())
+        raise ValueError(
+            f"blocks: expected the name of a block, found {array[where]} at index {where}; remove "
+            "such samples, or give each a name of its own"
+        )
+    return array.astype(str) if array.dtype == object else array
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether it is None, NaN, or pandas' NA, whose comparisons give NA."""
+    same = name == name
+    return name is None or not isinstance(same, (bool, np.bool_)) or not same
+
+
+def check_groups(groups: Any, n: int) -> np.ndarray:
+    """The name of each sample's group as text, (n,)."""
+    array = plain_array(groups, "groups")
+    if array.shape != (n,):
+        raise ValueError(
+            f"groups: expected one for each of {n:,} samples, found shape {array.shape}"
+        )
+    wrong = (
+        [not isinstance(x, (str, int, np.integer, np.bool_)) for x in array]
+        if array.dtype.kind == "O"
+        else [array.dtype.kind not in "biuU"]
+    )
+    if any(wrong):
+        raise ValueError(
+            "groups: expected texts, integers or booleans, found "
+            f"{array.tolist()[wrong.index(True)]!r}; "
+            "name a missing group, such as 'unknown', and round numbers into ranges"
+        )
+    return np.char.strip(array.astype(str))
+
+
+def check_pair(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Finite numbers of the same samples, (N,) each."""
+    arrays = check_finite(first, "first"), check_finite(second, "second")
+    if len(arrays[0]) != len(arrays[1]):
+        raise ValueError(
+            f"second: expected {len(arrays[0])} values, one for each of first, found "
+            f"{len(arrays[1])}; give the same samples in the same order"
+        )
+    check_rows(first, second, "second", "first")
+    return arrays
+
+
+def check_finite(values: Any, name: str) -> np.ndarray:
+    """Two numbers or more, finite, as float64, (N,)."""
+    array = to_numpy(values, name).astype(np.float64)
+    if array.ndim != 1 or len(array) < 2:
+        raise ValueError(
+            f"{name}: expected shape (N,) with at least two values, found {array.shape}; one "
+            "value does not show how much they vary"
+        )
+    if not np.isfinite(array).all():
+        where = int((~np.isfinite(array)).argmax())
+        advice = "remove such samples from both"
+        if np.isinf(array).any():
+            where = int(np.isinf(array).argmax())
+            advice = (
+                "such a loss is that of a fatal mistake, a probability of 0 for what happened, so "
+                "the mean is infinite as well and the sample must stay; compare Brier scores, or "
+                "which predictions are correct (mcnemar)"
+            )
+        raise ValueError(
+            f"{name}: expected finite values, found {array[where]} at index {where}; {advice}"
+        )
+    return array
+
+
 def check_frames(scores: Any, labels: Any, classes: Sequence[Any] | None = None) -> None:
     """Compare the names in data frames and series with each other, and with ``classes``.
 
@@ -1003,6 +1109,28 @@ def check_several(values: Any, name: str, kind: type = object, what: str = "") -
         if not isinstance(one, kind):
             raise ValueError(f"{name}: expected {what}, found {one!r}")
     return several
+
+
+def check_edges(n_bins: Any) -> np.ndarray:
+    """Edges of bins that rise from 0 to 1, as float64, (M + 1,)."""
+    edges = to_numpy(n_bins, "n_bins").astype(np.float64)
+    rising = edges.ndim == 1 and len(edges) > 1 and (np.diff(edges) > 0).all()
+    if not (rising and edges[0] == 0 and edges[-1] == 1):
+        raise ValueError(
+            f"n_bins: expected edges that rise from 0 to 1, found {edges.tolist()}; give a number, "
+            "or edges such as [0, 0.5, 0.9, 1]"
+        )
+    return edges
+
+
+def check_thresholds(thresholds: Any) -> np.ndarray:
+    """Numbers above 0 and below 1, as float64, (M,)."""
+    places = to_numpy(thresholds, "thresholds").astype(np.float64)
+    bad = ~((places > 0) & (places < 1))
+    if places.ndim != 1 or not places.size or bad.any():
+        found = places[bad][0] if bad.any() else f"shape {places.shape}"
+        raise ValueError(f"thresholds: expected (M,) above 0 and below 1, found {found}; try [0.2]")
+    return places
 
 
 def check_n_bins(n_bins: Any) -> int:

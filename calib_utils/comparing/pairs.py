@@ -18,13 +18,14 @@ from calib_utils.metrics.noise import block_index, effective_blocks
 from calib_utils.predictions import (
     Predictions,
     check_count,
+    check_finite,
     check_n_bins,
+    check_pair,
     check_rows,
     check_sample_weight,
     check_share,
     check_zeros_and_ones,
     taken,
-    to_numpy,
     unweighted,
 )
 
@@ -131,7 +132,7 @@ def mcnemar(first: Any, second: Any) -> McNemar:
         >>> found.only_first, found.only_second, round(found.p_value, 3)
         (5, 10, 0.302)
     """
-    first, second = _pair(first, second)
+    first, second = check_pair(first, second)
     check_zeros_and_ones(first, "first")
     check_zeros_and_ones(second, "second")
     only_first, only_second = int((first > second).sum()), int((second > first).sum())
@@ -170,7 +171,7 @@ def paired_difference(
         >>> round(difference.mean, 3), round(difference.p_value, 3)
         (0.2, 0.016)
     """
-    rows, (first, second) = first, _pair(first, second)
+    rows, (first, second) = first, check_pair(first, second)
     if sample_weight is not None:
         if blocks is not None:
             raise ValueError(
@@ -262,7 +263,7 @@ def corrected_difference(differences: Any, n_train: int, n_test: int) -> Differe
         check_count(size, name, "give the number of samples", most=2**63 - 1)
         for name, size in (("n_train", n_train), ("n_test", n_test))
     ]
-    array = _numbers(differences, "differences")
+    array = check_finite(differences, "differences")
     return _of_mean(array, 1 / len(array) + sizes[1] / sizes[0])
 
 
@@ -296,37 +297,3 @@ def _of_blocks(differences: np.ndarray, blocks: np.ndarray) -> Difference:
     k = len(sizes)
     error = float(np.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum()))
     return Difference(float(differences.mean()), error, effective_blocks(blocks) - 1)
-
-
-def _pair(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
-    arrays = _numbers(first, "first"), _numbers(second, "second")
-    if len(arrays[0]) != len(arrays[1]):
-        raise ValueError(
-            f"second: expected {len(arrays[0])} values, one for each of first, found "
-            f"{len(arrays[1])}; give the same samples in the same order"
-        )
-    check_rows(first, second, "second", "first")
-    return arrays
-
-
-def _numbers(values: Any, name: str) -> np.ndarray:
-    array = to_numpy(values, name).astype(np.float64)
-    if array.ndim != 1 or len(array) < 2:
-        raise ValueError(
-            f"{name}: expected shape (N,) with at least two values, found {array.shape}; one "
-            "value does not show how much they vary"
-        )
-    if not np.isfinite(array).all():
-        where = int((~np.isfinite(array)).argmax())
-        advice = "remove such samples from both"
-        if np.isinf(array).any():
-            where = int(np.isinf(array).argmax())
-            advice = (
-                "such a loss is that of a fatal mistake, a probability of 0 for what happened, so "
-                "the mean is infinite as well and the sample must stay; compare Brier scores, or "
-                "which predictions are correct (mcnemar)"
-            )
-        raise ValueError(
-            f"{name}: expected finite values, found {array[where]} at index {where}; {advice}"
-        )
-    return array

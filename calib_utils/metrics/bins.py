@@ -17,12 +17,12 @@ from calib_utils.predictions import (
     blocks_of,
     check_confidences,
     check_correct,
+    check_edges,
     check_n_bins,
     check_rows,
     dtype_name,
     like,
     taken,
-    to_numpy,
 )
 
 __all__ = ["ReliabilityBins", "reliability_bins", "top_label"]
@@ -228,14 +228,7 @@ def count_or_edges(n_bins: Any, n: float) -> int | np.ndarray:
         return max(1, int(n ** (1 / 3) + 1e-9))
     if not isinstance(n_bins, (list, tuple)) and getattr(n_bins, "ndim", 0) != 1:
         return check_n_bins(n_bins)
-    edges = to_numpy(n_bins, "n_bins").astype(np.float64)
-    rising = edges.ndim == 1 and len(edges) > 1 and (np.diff(edges) > 0).all()
-    if not (rising and edges[0] == 0 and edges[-1] == 1):
-        raise ValueError(
-            f"n_bins: expected edges that rise from 0 to 1, found {edges.tolist()}; give a number, "
-            "or edges such as [0, 0.5, 0.9, 1]"
-        )
-    return edges
+    return check_edges(n_bins)
 
 
 def count_of(n_bins: int | np.ndarray) -> int:

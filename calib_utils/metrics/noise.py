@@ -41,11 +41,10 @@ from calib_utils.metrics.bins import (
 )
 from calib_utils.predictions import (
     Predictions,
+    check_blocks,
     check_count,
-    check_rows,
     check_seed,
     dtype_name,
-    plain_array,
     taken,
     unweighted,
 )
@@ -144,33 +143,13 @@ def block_index(blocks: Any, n: int, rows: Any = None, of: str = "probs") -> np.
         ValueError: for a different length, missing names, too few blocks, or an index that has the
             rows of the samples in a different order.
     """
-    check_rows(rows, blocks, "blocks", of)
-    array = plain_array(blocks, "blocks")
-    if array.shape != (n,):
-        raise ValueError(
-            f"blocks: expected shape ({n},), the block of each sample, found {array.shape}"
-        )
-    missing = np.array([_is_missing(name) for name in array.tolist()])
-    if missing.any():
-        where = int(missing.argmax())
-        raise ValueError(
-            f"blocks: expected the name of a block, found {array[where]} at index {where}; remove "
-            "such samples, or give each a name of its own"
-        )
-    plain = array.astype(str) if array.dtype == object else array
-    _, index = np.unique(plain, return_inverse=True)
+    _, index = np.unique(check_blocks(blocks, n, rows, of), return_inverse=True)
     if (worth := effective_blocks(index)) < _FEWEST:
         raise ValueError(
             f"blocks: expected at least {_FEWEST} of equal size, found {index.max() + 1} that are "
             f"worth {worth:.1f}; so few do not show how much blocks vary, so collect more of them"
         )
     return index
-
-
-def _is_missing(name: Any) -> bool:
-    """Whether it is None, NaN, or pandas' NA, whose comparisons give NA."""
-    same = name == name
-    return name is None or not isinstance(same, (bool, np.bool_)) or not same
 
 
 def require_others(z: np.ndarray, correct: np.ndarray, index: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._numerics import HUGE, log_losses, log_of_probs, row_blocks, smallest
+from calib_utils._numerics import log_losses, log_of_probs, row_blocks, smallest
 from calib_utils.metrics.bins import (
     confidence_and_correct,
     float_pairs,
@@ -19,13 +19,13 @@ from calib_utils.predictions import (
     Predictions,
     blocks_of,
     check_inputs,
-    check_maskable_logits,
+    check_logits,
     check_number,
+    check_thresholds,
     dtype_name,
     look_like_probs,
     probs_of,
     taken,
-    to_numpy,
 )
 
 __all__ = [
@@ -184,7 +184,7 @@ def _of_either(probs: Any, labels: Any, inputs: str) -> tuple[Predictions, str]:
 
 
 def _checked_logits(predictions: Predictions, name: str) -> np.ndarray:
-    array = check_maskable_logits(predictions.array, HUGE, name)
+    array = check_logits(predictions.array, name)
     for doubt in look_like_probs(array):
         warnings.warn(doubt, stacklevel=3)
     return array
@@ -328,12 +328,7 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
         >>> curve.net_benefit.round(4).tolist()  # six positives minus four negatives at 1 or 3
         [0.2, -0.6]
     """
-    places = np.arange(1, 100) / 100 if thresholds is None else to_numpy(thresholds, "thresholds")
-    places = places.astype(np.float64)
-    bad = ~((places > 0) & (places < 1))
-    if places.ndim != 1 or not places.size or bad.any():
-        found = places[bad][0] if bad.any() else f"shape {places.shape}"
-        raise ValueError(f"thresholds: expected (M,) above 0 and below 1, found {found}; try [0.2]")
+    places = check_thresholds(np.arange(1, 100) / 100 if thresholds is None else thresholds)
     predictions = taken(probs, labels)
     confidences, correct, weights = float_pairs(predictions)
     order = np.argsort(confidences)

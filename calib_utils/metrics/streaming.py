@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calib_utils._numerics import HUGE, softmax
+from calib_utils._numerics import softmax
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     confidence_and_correct,
@@ -27,15 +26,16 @@ from calib_utils.predictions import (
     check_frames,
     check_inputs,
     check_labels,
-    check_maskable_logits,
+    check_logits,
     check_n_bins,
     check_whole,
     dtype_name,
-    is_tensor,
+    in_rows,
     like,
     look_like_probs,
     taken,
     to_numpy,
+    without_ignored,
 )
 
 __all__ = ["CalibrationError"]
@@ -45,45 +45,13 @@ _ADDING = threading.Lock()
 _NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}
 
 
-def _with_rows(probs: Any, name: str) -> Any:
-    """Scores that can be indexed by rows: a plain tensor on its device, or an array."""
-    plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
-    return probs if plain else to_numpy(probs, name)
-
-
-def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
-    """A row and a label for each position of (..., K) and (...), or of (N, K, ...) and (N, ...)."""
-    shape = tuple(probs.shape)
-    if len(shape) < 3:
-        return probs, labels
-    of_places = to_numpy(labels, "labels")
-    last, second = (of_places.shape == x for x in (shape[:-1], (shape[0], *shape[2:])))
-    if last == second:
-        how = "fit (..., K) and (N, K, ...) alike" if last else "fit neither"
-        raise ValueError(
-            f"{name}: expected (batch, token, class) with labels (batch, token), or (N, K, ...) "
-            f"with labels (N, ...), found {shape} with labels {of_places.shape}, which {how}; give "
-            "a row for each label, (N, K), and labels.flatten(), or of an ensemble (member, N, K) "
-            "the mean of the members' probabilities"
-        )
-    if last:
-        return probs.reshape(-1, shape[-1]), of_places.ravel()
-    by_place = probs.reshape(*shape[:2], math.prod(shape[2:])).swapaxes(1, 2)
-    return by_place.reshape(of_places.size, shape[1]), of_places.ravel()
-
-
-def _rows(x: Any, rows: np.ndarray) -> Any:
-    """These rows, on their own device."""
-    return x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows]
-
-
 def _of_logits(given: Predictions, name: str) -> Predictions:
     """Predictions of probabilities, in float64 if they came as logits."""
     if given.inputs == "probs":
         return given
     from scipy.special import expit
 
-    logits = check_maskable_logits(given.array, HUGE, name)
+    logits = check_logits(given.array, name)
     for doubt in look_like_probs(logits):
         warnings.warn(doubt, stacklevel=3)
     probs = softmax(logits) if logits.ndim == 2 else expit(logits.astype(np.float64))
@@ -188,9 +156,9 @@ class CalibrationError:
         name = "probs" if self.inputs == "probs" else "probs (inputs='logits')"
         if not isinstance(probs, Predictions):
             check_frames(probs, labels)
-            probs, labels = _in_rows(_with_rows(probs, name), labels, name)
+            probs, labels = in_rows(probs, labels, name)
             if self.ignore_index is not None:
-                probs, labels = self._without_ignored(probs, labels)
+                probs, labels = without_ignored(probs, labels, self.ignore_index)
             if len(probs.shape) and probs.shape[0] == 0:
                 check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
                 return
@@ -248,16 +216,6 @@ class CalibrationError:
             self._check_columns(columns, name)
             self.sums = self.sums + like(bin_sums, self.sums)
             self.columns = like(np.array(columns), self.columns)
-
-    def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
-        array = to_numpy(labels, "labels")
-        if array.ndim != 1 or array.shape != probs.shape[:1]:
-            raise ValueError(
-                f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
-                f"{array.shape}; give one label for each sample"
-            )
-        rows = np.flatnonzero(array != self.ignore_index)
-        return _rows(probs, rows), _rows(labels, rows)
 
     def bins(self) -> ReliabilityBins:
         """The bins so far, as NumPy arrays; ``counts`` are integers unless there are weights."""

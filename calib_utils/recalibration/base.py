@@ -24,7 +24,7 @@ from calib_utils.predictions import (
     Predictions,
     check_inputs,
     check_label_masks,
-    check_maskable_logits,
+    check_logits,
     check_number,
     dtype_name,
     like,
@@ -452,7 +452,7 @@ class MulticlassRecalibrator(Recalibrator):
 
     def _check_values(self, predictions: Predictions) -> np.ndarray:
         if self.inputs == "logits":
-            return check_maskable_logits(predictions.array, self._far)
+            return check_logits(predictions.array, far=self._far)
         return log_of_probs(probs_of(predictions, self._name), self.zero_)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from calib_utils._numerics import softplus
 from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
-from calib_utils.predictions import check_number, check_rows, like, plain_array
+from calib_utils.predictions import check_groups, check_number, check_rows, like
 from calib_utils.recalibration.affine import PlattScaling
 from calib_utils.recalibration.base import check_array, empty_result, learn
 
@@ -161,7 +161,7 @@ class PlattPerGroup(PlattScaling):
             return np.full(n, -1)
         if not len(self.groups_):
             raise ValueError("groups: expected none, as in fit, found some; fit with groups=...")
-        names, codes = np.unique(_texts(groups, n), return_inverse=True)
+        names, codes = np.unique(check_groups(groups, n), return_inverse=True)
         places = np.searchsorted(self.groups_, names).clip(max=len(self.groups_) - 1)
         new = self.groups_[places] != names
         if new.any():
@@ -185,7 +185,7 @@ class PlattPerGroup(PlattScaling):
         check_rows(logits, groups, "groups", "logits")
         given = self._taken(logits, labels, sample_weight)
         z = self._as_logits(self._checked(given))
-        names, weights, known = _texts(groups, len(z)), given.sample_weight, given.labels
+        names, weights, known = check_groups(groups, len(z)), given.sample_weight, given.labels
         if weights is not None:
             kept = weights > 0
             z, known, names, weights = z[kept], known[kept], names[kept], weights[kept]
@@ -227,27 +227,6 @@ def _returned(result: np.ndarray, array: np.ndarray, given: Any) -> Any:
     empty, dtype = empty_result(array, given)
     empty[:] = rounded(result, dtype)
     return like(empty, given, cast=dtype == "bfloat16")
-
-
-def _texts(groups: Any, n: int) -> np.ndarray:
-    """The groups' names as text, after a check that each sample has one."""
-    array = plain_array(groups, "groups")
-    if array.shape != (n,):
-        raise ValueError(
-            f"groups: expected one for each of {n:,} samples, found shape {array.shape}"
-        )
-    wrong = (
-        [not isinstance(x, (str, int, np.integer, np.bool_)) for x in array]
-        if array.dtype.kind == "O"
-        else [array.dtype.kind not in "biuU"]
-    )
-    if any(wrong):
-        raise ValueError(
-            "groups: expected texts, integers or booleans, found "
-            f"{array.tolist()[wrong.index(True)]!r}; "
-            "name a missing group, such as 'unknown', and round numbers into ranges"
-        )
-    return np.char.strip(array.astype(str))
 
 
 class _Rows(NamedTuple):
