@@ -7,9 +7,8 @@ leaves a small record, which `calib_utils.records` reads without PyTorch.
 from calib_utils.experiments.grids import (
     Comparison,
     Run,
-    grid_names,
     plan_grid,
     planned_comparisons,
 )
 
-__all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
+__all__ = ["Comparison", "Run", "plan_grid", "planned_comparisons"]

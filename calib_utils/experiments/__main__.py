@@ -13,7 +13,7 @@ from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.one_run import epochs_done, has_record
 from calib_utils.experiments.runner import run_grid
-from calib_utils.records import load_experiment
+from calib_utils.records.experiments import load_experiment
 from calib_utils.training.networks import check_options
 from calib_utils.training.progress import progress_bars
 from calib_utils.training.timing import duration

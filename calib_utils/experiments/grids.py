@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calib_utils.records import Experiment, Recipe
+from calib_utils.records import Recipe
+from calib_utils.records.experiments import Experiment
 from calib_utils.records.names import METRICS
 from calib_utils.records.recipe import completed_recipe, recipe_settings
 

@@ -17,14 +17,8 @@ from calib_utils.experiments.grids import Run
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
 from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import (
-    ExperimentRecord,
-    PredictionRecord,
-    load_experiment,
-    save_experiment,
-    save_record,
-)
-from calib_utils.records.experiments import experiment_path
+from calib_utils.records import ExperimentRecord, PredictionRecord, save_record
+from calib_utils.records.experiments import experiment_path, load_experiment, save_experiment
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits, train_validation_split
 from calib_utils.training.loop import predict_logits, train

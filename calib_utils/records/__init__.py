@@ -15,13 +15,7 @@ from calib_utils.records.answers import (
     load_answers,
     load_samples,
 )
-from calib_utils.records.experiments import (
-    Experiment,
-    ExperimentRecord,
-    list_experiments,
-    load_experiment,
-    save_experiment,
-)
+from calib_utils.records.experiments import Experiment, ExperimentRecord
 from calib_utils.records.forecasts import Forecast, load_forecasts
 from calib_utils.records.grids import by_level, describe_protocol, load_grid
 from calib_utils.records.predictions import (
@@ -62,10 +56,8 @@ __all__ = [
     "by_level",
     "describe_protocol",
     "list_answers",
-    "list_experiments",
     "list_records",
     "load_answers",
-    "load_experiment",
     "load_forecasts",
     "load_grid",
     "load_identifier",
@@ -74,6 +66,5 @@ __all__ = [
     "load_recalibrated",
     "load_record",
     "load_samples",
-    "save_experiment",
     "save_record",
 ]

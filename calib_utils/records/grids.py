@@ -14,7 +14,7 @@ __all__ = ["by_level", "describe_protocol", "load_grid"]
 
 
 def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
-    """Read the records of all runs of a grid, in the order of `list_experiments`.
+    """Read the records of all runs of a grid, in the order of their names.
 
     Raises:
         ValueError: if there is none, or if a file is damaged.

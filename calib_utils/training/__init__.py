@@ -32,9 +32,6 @@ from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.losses import label_smoothing, mixup
 from calib_utils.training.networks import (
     build_model,
-    fast_resnet,
-    lenet5,
-    resnet34,
 )
 
 __all__ = [
@@ -46,14 +43,11 @@ __all__ = [
     "choose_device",
     "corrupt",
     "environment",
-    "fast_resnet",
     "label_smoothing",
-    "lenet5",
     "load_digits",
     "load_splits",
     "mixup",
     "predict_logits",
-    "resnet34",
     "train",
     "train_validation_split",
 ]

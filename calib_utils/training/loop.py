@@ -79,7 +79,8 @@ def train(
         FloatingPointError: if the loss stops being a finite number.
 
     Example:
-        >>> from calib_utils.training import lenet5, load_digits
+        >>> from calib_utils.training import load_digits
+        >>> from calib_utils.training.networks import lenet5
         >>> images, _, _ = load_digits()
         >>> recipe = Recipe(epochs=2, milestones=(1,), crop_padding=0, flip=False)
         >>> history = train(lenet5(10), images, recipe, device="cpu", progress=False)
@@ -150,7 +151,8 @@ def predict_logits(
     long as batches of 100, mostly for allocating memory.
 
     Example:
-        >>> from calib_utils.training import lenet5, load_digits
+        >>> from calib_utils.training import load_digits
+        >>> from calib_utils.training.networks import lenet5
         >>> _, _, test = load_digits()
         >>> predict_logits(lenet5(10), test, device="cpu").shape
         (600, 10)

@@ -44,7 +44,8 @@ def time_epoch(
         ValueError: as in `train`.
 
     Example:
-        >>> from calib_utils.training import Recipe, lenet5, load_digits
+        >>> from calib_utils.training import Recipe, load_digits
+        >>> from calib_utils.training.networks import lenet5
         >>> images, _, _ = load_digits()
         >>> seconds = time_epoch(lenet5(10), images, Recipe(), device="cpu")
         >>> 0 < seconds < 60

@@ -33,13 +33,8 @@ from calib_utils.metrics import (
     reliability_bins,
     top_label,
 )
-from calib_utils.records import (
-    load_experiment,
-    load_forecasts,
-    load_grid,
-    load_identifier,
-    load_record,
-)
+from calib_utils.records import load_forecasts, load_grid, load_identifier, load_record
+from calib_utils.records.experiments import load_experiment
 from tools.finishing import interactive as play
 from tools.sources.book import Book
 from tools.sources.generated import parts

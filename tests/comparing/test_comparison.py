@@ -32,13 +32,8 @@ from calib_utils.plots import (
     generalization_plot,
     verdict_plot,
 )
-from calib_utils.records import (
-    ExperimentRecord,
-    by_level,
-    describe_protocol,
-    load_grid,
-    save_experiment,
-)
+from calib_utils.records import ExperimentRecord, by_level, describe_protocol, load_grid
+from calib_utils.records.experiments import save_experiment
 
 N = 4_000
 

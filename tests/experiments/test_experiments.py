@@ -17,9 +17,10 @@ from joblib import delayed
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from calib_utils.experiments import grid_names, one_run, plan_grid, planned_comparisons, runner
+from calib_utils.experiments import one_run, plan_grid, planned_comparisons, runner
 from calib_utils.experiments.__main__ import main
 from calib_utils.experiments.estimate import estimate
+from calib_utils.experiments.grids import grid_names
 from calib_utils.experiments.one_run import checkpoint_path
 from calib_utils.experiments.runner import run_grid
 from calib_utils.metrics import reliability_bins
@@ -28,13 +29,11 @@ from calib_utils.records import (
     Recipe,
     by_level,
     experiments,
-    list_experiments,
-    load_experiment,
     load_grid,
     load_record,
     recipe,
 )
-from calib_utils.records.experiments import experiment_path
+from calib_utils.records.experiments import experiment_path, list_experiments, load_experiment
 from calib_utils.records.npz import read_npz, write_npz
 from calib_utils.training import loop, predict_logits, train
 from calib_utils.training.checkpoints import read_facts

@@ -5,13 +5,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from calib_utils.records import (
-    ExperimentRecord,
-    Recipe,
-    list_experiments,
-    load_experiment,
-    save_experiment,
-)
+from calib_utils.records import ExperimentRecord, Recipe
+from calib_utils.records.experiments import list_experiments, load_experiment, save_experiment
 from calib_utils.records.npz import read_npz, write_npz
 
 RECIPE = asdict(Recipe(epochs=1)) | {"milestones": [10, 20]}

@@ -11,12 +11,12 @@ from calib_utils.records import (
     PredictionRecord,
     Recipe,
     list_records,
-    load_experiment,
     load_record,
     recipe,
     save_record,
     schema,
 )
+from calib_utils.records.experiments import load_experiment
 from calib_utils.records.npz import read_npz, write_npz
 from calib_utils.records.predictions import record_path
 
