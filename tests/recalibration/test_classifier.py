@@ -37,7 +37,6 @@ from calib_utils.recalibration import (
     MatrixScaling,
     OneVersusRest,
     PlattScaling,
-    StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -168,8 +167,8 @@ def test_checks_of_scikit_learn_on_recalibrators(name):
 
 @pytest.mark.parametrize(
     "recalibrator",
-    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("probs"), inputs="probs")],
-    ids=["temperature", "structured", "isotonic"],
+    [None, OneVersusRest(IsotonicRegression("probs"), inputs="probs")],
+    ids=["temperature", "isotonic"],
 )
 def test_checks_of_scikit_learn_on_a_calibrated_classifier(recalibrator):
     assert failed_checks(CalibratedClassifier(LogisticRegression(), recalibrator)) == set()
