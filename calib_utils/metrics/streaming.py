@@ -167,9 +167,7 @@ class CalibrationError:
             kept = given.labels != self.ignore_index
             weights = 1.0 if given.sample_weight is None else given.sample_weight
             given = given if kept.all() else replace(given, sample_weight=kept * weights)
-        columns = given.array[:1].size
-        self._check_columns(columns, "probs")
-        self._add(self._sums_of(_of_logits(given, name)), columns, "probs")
+        self._add(self._sums_of(_of_logits(given, name)), given.array[:1].size, "probs")
 
     def merge(self, other: Self) -> None:
         """Add all that ``other`` has seen.

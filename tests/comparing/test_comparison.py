@@ -747,7 +747,7 @@ class TestLevels:
 
 class TestFactorPlot:
     def test_a_dot_for_each_seed_and_a_line_through_the_means(self, calibrated, overconfident):
-        drawn = factor_panels([*overconfident, *calibrated])[0]
+        drawn, below = factor_panels([*overconfident, *calibrated])
         assert drawn.levels == [8, 56]
         groups = [calibrated, overconfident]
         expected = {
@@ -760,7 +760,7 @@ class TestFactorPlot:
         assert {(place, round(dot, 6)) for place, dot in dots} == expected
         means = [100 * np.mean([r.error for r in runs]) for runs in groups]
         assert line.get_ydata() == pytest.approx(means)
-        assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["8", "56"]
+        assert [x.get_text() for x in below.ax.get_xticklabels()] == ["8", "56"]
 
     def test_the_ece_has_its_baseline(self, calibrated, overconfident):
         drawn = factor_panels([*calibrated, *overconfident])[1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
 from calib_utils import metrics
-from calib_utils.metrics.bins import right_closed_index, uniform_index
+from calib_utils.metrics.bins import interpolated, right_closed_index, uniform_index
 from calib_utils.predictions import as_predictions
 from tests.predictions.bad_input_cases import BINARY, LABELS, POSITIVE, PROBS, with_value
 
@@ -340,3 +340,10 @@ def test_n_bins_refuses_other_edges(bins, message):
 def test_strategy_is_refused_with_edges_of_ones_own():
     with pytest.raises(ValueError, match=r"^strategy: expected none with edges of your own"):
         metrics.expected_calibration_error([0.2, 0.7], [0, 1], n_bins=[0, 1], strategy="quantile")
+
+
+def test_interpolated_is_numpys_interp():
+    rng = np.random.default_rng(0)
+    places, values, x = np.sort(rng.random(9)), np.sort(rng.random(9)), rng.uniform(-0.2, 1.2, 200)
+    found = interpolated(np.append(x, places), places, values)
+    np.testing.assert_allclose(found, np.interp(np.append(x, places), places, values), atol=1e-15)
