@@ -128,7 +128,7 @@ other = os.fork()
 rank = int(other > 0)
 torch.distributed.init_process_group(
     "gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2,
-    timeout=datetime.timedelta(seconds=60),
+    timeout=datetime.timedelta(seconds=600),
 )
 rng = np.random.default_rng(0)
 probs, labels = rng.dirichlet(np.ones(5), 2000), rng.integers(5, size=2000)
@@ -148,7 +148,7 @@ sys.exit(rank and os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     expected = pytest.approx(2 * [WHOLE, maximum_calibration_error(PROBS, LABELS)], rel=1e-12)

@@ -58,23 +58,6 @@ def cases(metrics):
 
 
 @cases(ALL)
-def test_weights_of_one_are_no_weights(name):
-    for probs, labels in DATA:
-        found = ALL[name](weighted(probs, labels, np.ones(N)))
-        np.testing.assert_array_equal(found, ALL[name](probs, labels))
-
-
-@cases(QUANTILES)
-def test_a_weight_of_zero_is_a_row_less(name):
-    weights = np.where(RNG.random(N) < 0.3, 0.0, WEIGHTS)
-    for probs, labels in DATA:
-        found = ALL[name](weighted(probs, labels, weights))
-        held = weights > 0
-        expected = ALL[name](weighted(probs[held], labels[held], weights[held]))
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
-
-
-@cases(ALL)
 def test_all_weights_may_be_larger(name):
     for probs, labels in DATA:
         found = ALL[name](weighted(probs, labels, 1e-3 * WEIGHTS))

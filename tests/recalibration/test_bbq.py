@@ -42,9 +42,3 @@ def test_bbq_scores_on_a_threshold_belong_to_the_step_below():
     assert len(fitted.thresholds_) > 3
     on, below = fitted.predict_proba(fitted.thresholds_), fitted.probabilities_[:-1]
     np.testing.assert_array_equal(on, below)
-
-
-def test_bbq_comes_near_a_known_map():
-    z, labels = binary(50_000, slope=0.5, intercept=0.3)
-    probs = BayesianBinningIntoQuantiles().fit(z, labels).predict_proba(z)
-    assert np.abs(probs - expit(0.5 * z + 0.3)).mean() < 0.02

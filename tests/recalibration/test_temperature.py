@@ -309,16 +309,6 @@ def test_a_fit_of_the_ensemble_that_is_not_at_its_optimum_says_so(monkeypatch):
         EnsembleTemperatureScaling().fit(*multiclass(2_000, 10))
 
 
-def test_ensemble_recovers_a_known_mixture():
-    rng = np.random.default_rng(0)
-    z = 4 * rng.standard_normal((60_000, 5))
-    probs = 0.75 * softmax(z / 2, axis=1) + 0.25 / 5
-    labels = (probs.cumsum(axis=1) < rng.random((60_000, 1))).sum(axis=1)
-    error = np.abs(EnsembleTemperatureScaling().fit(z, labels).predict_proba(z) - probs).mean()
-    alone = np.abs(TemperatureScaling().fit(z, labels).predict_proba(z) - probs).mean()
-    assert error < alone / 2
-
-
 def test_temperature_that_is_fixed_can_be_changed():
     fixed = TemperatureScaling(2.0)
     fixed.temperature = 4.0
