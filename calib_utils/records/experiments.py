@@ -48,7 +48,8 @@ class Experiment:
         training_images: how many of the training images are used, the same in every run.
 
     Example:
-        >>> run = load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0")
+        >>> from calib_utils.records import load_grid
+        >>> run = load_grid("depth", "core")[0]
         >>> isinstance(run, Experiment), run.factor, run.value, run.seed
         (True, 'blocks', 1, 0)
     """
@@ -99,7 +100,8 @@ class ExperimentRecord(Experiment):
         further: facts from the file of a later version, which are only kept.
 
     Example:
-        >>> record = load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0")
+        >>> from calib_utils.records import load_grid
+        >>> record = load_grid("depth", "core")[0]
         >>> len(record.confidences), len(record.history)
         (10000, 10)
     """
