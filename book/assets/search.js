@@ -49,7 +49,7 @@
       address: `${page}#${anchor}`, chapter, title, text, isWhole: place === 0,
       isTerm: anchor.startsWith("term-"), rank: rank(page),
       order: order + place / 1000, inTitle: folded(title), inText: folded(text), inTerms: folded(terms.join(" · ")),
-      cores: [...title.split(" · "), ...terms].map((name) => core(folded(name))),
+      cores: [...title.replace(/^\d+\. /, "").split(" · "), ...terms].map((name) => core(folded(name))),
     })),
   );
   const has = (section, one) => section.inTitle.search(one) >= 0 || section.inText.search(one) >= 0;
@@ -112,7 +112,7 @@
     const ask = (others, least) => {
       const next = search(others, isAsked, least);
       next.found.forEach((one) => {
-        if (!found.has(one.section) || (isAsked && one.exact)) found.set(one.section, one);
+        if (!(found.get(one.section)?.exact >= one.exact)) found.set(one.section, one);
       });
       patterns.push(...next.patterns);
     };

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from pathlib import Path
 
 from calib_utils._files import write_bytes
@@ -29,10 +30,10 @@ def stored(script: Path) -> str | None:
     return b64encode(path.read_bytes()).decode() if path.exists() else None
 
 
-def store_parts() -> None:
-    """Draw them, and store those that show something else now."""
+def store_parts(sources: Iterable[Path]) -> None:
+    """Draw those of these chapters, and store what shows something else now."""
     environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
-    for script in shown_in_chapters():
+    for script in shown_in_chapters(sources):
         copy_of(script).touch()  # a new one is drawn as a PNG, too
         command = [sys.executable, "-m", "tools.sources.errors", *maker(script)]
         subprocess.run([*command, str(BUILD / parts()[script])], env=environment, check=True)

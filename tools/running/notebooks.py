@@ -119,11 +119,12 @@ def main() -> None:
                 print(line)
         return
     book.labels  # noqa: B018  read all pages first: an error in one names that one
+    pages = chosen(book.chapters, arguments.chapters)
     if arguments.execute:
         from tools.running.check_parts import store_parts
 
-        store_parts()  # first, for notebooks hold them
-    for page in chosen(book.chapters, arguments.chapters):
+        store_parts([Path(f"{page}.md") for page in pages])  # first, for notebooks hold them
+    for page in pages:
         with naming(page):
             make(book, page, arguments.execute)
     if README.exists() and update(book):

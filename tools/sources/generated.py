@@ -6,6 +6,7 @@ place under `book/`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from tools.sources.plot_settings import COPIES
@@ -51,9 +52,10 @@ def copy_of(script: Path) -> Path:
     return COPIES / f"{script.stem}.png"
 
 
-def shown_in_chapters() -> list[Path]:
-    """The scripts whose drawings chapters show, each of which has a copy beside the notebooks."""
-    chapters = "".join(path.read_text("utf-8") for path in sorted(Path("notebooks").glob("*.md")))
+def shown_in_chapters(sources: Iterable[Path] = ()) -> list[Path]:
+    """The scripts whose drawings these or all chapters show: each has a copy for notebooks."""
+    chosen = sources or sorted(Path("notebooks").glob("*.md"))
+    chapters = "".join(path.read_text("utf-8") for path in chosen)
     return [script for script in parts() if f"../{script.with_suffix('.svg')}" in chapters]
 
 
