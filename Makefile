@@ -140,7 +140,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
 	  || { echo "The packages cannot be had. The first call needs a network: is there one?"; false; }
-	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock \
+	@# Compiled once, and not in each process, where Python is told to write no compiled code.
+	$(BIN)/uv pip install --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 	  -e . -e ./calib_audit -e ./calib_records -e ./classroom

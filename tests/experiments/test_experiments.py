@@ -618,6 +618,7 @@ class TestFailures:
         with pytest.raises(KeyboardInterrupt):
             run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
 
+    @pytest.mark.thorough
     def test_jobs_report_failures_and_first_runs_too(self, tiny, tmp_path):
         runs = plan_grid("broken", "cpu", tiny)
         failed = run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False)

@@ -118,6 +118,7 @@ def test_it_stands_in_a_collection_and_is_copied_stored_and_moved():
     assert other.compute().item() == pytest.approx(WHOLE, rel=1e-12)
 
 
+@pytest.mark.thorough
 def test_processes_share_it(tmp_path):
     """Also with one that has no rows: what they gather has one shape in all."""
     program = f"""
