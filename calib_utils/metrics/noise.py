@@ -806,8 +806,16 @@ def _highest(ece: float, deviation: np.ndarray, noise: BinNoise, tail: float) ->
     drawn = noise.draws * deviation
     ece = max(ece, np.quantile(np.abs(drawn).sum(axis=1), _LUCK))
     return _lowest_beyond(
-        lambda error: np.quantile(np.abs(error * shares + drawn).sum(axis=1), tail) > ece
+        lambda error: _is_above(np.abs(error * shares + drawn).sum(axis=1), tail, ece)
     )
+
+
+def _is_above(values: np.ndarray, part: float, bound: float) -> bool:
+    """Whether their quantile is above a bound; counting is a tenth of the price of sorting."""
+    rank, lower = part * (len(values) - 1), np.count_nonzero(values <= bound)
+    if lower <= np.floor(rank) or lower > np.ceil(rank):
+        return bool(lower <= rank)
+    return bool(np.quantile(values, part) > bound)
 
 
 def _root_ends(

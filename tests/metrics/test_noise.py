@@ -46,6 +46,14 @@ def test_blocks_of_one_sample_have_the_noise_of_samples():
     assert scores[0] == pytest.approx(scores[1], rel=0.2)
 
 
+def test_a_quantile_is_above_a_bound_where_numpy_says_so():
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        values = rng.integers(0, 9, rng.integers(1, 30)) / 7  # with ties
+        part, bound = rng.choice([0, 0.025, 0.5, 1, rng.random()]), rng.choice(values)
+        assert noise._is_above(values, part, bound) == (np.quantile(values, part) > bound)
+
+
 def test_block_noise_by_hand():
     """Two bins and three blocks, in numbers that are worked out one by one."""
     confidences = np.array([0.6, 0.7, 0.8, 0.9, 0.6, 0.2, 0.3, 0.4])
