@@ -112,7 +112,8 @@
     const ask = (others, least) => {
       const next = search(others, isAsked, least);
       next.found.forEach((one) => {
-        if (!(found.get(one.section)?.exact >= one.exact)) found.set(one.section, one);
+        const known = found.get(one.section), isOwn = others === words && one.exact > known?.exact;
+        if (!known || isOwn || (isAsked && one.exact)) found.set(one.section, one);
       });
       patterns.push(...next.patterns);
     };
