@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
 from calib_utils import metrics
 from calib_utils.metrics.bins import interpolated, right_closed_index, uniform_index
 from calib_utils.predictions import as_predictions
+from tests.metrics.metric_cases import BIN_COUNTS, DTYPES, draw, n_bins_drawn, predictions
 from tests.predictions.bad_input_cases import BINARY, LABELS, POSITIVE, PROBS, with_value
 
 ERRORS = [
@@ -84,27 +84,6 @@ def test_reliability_bins_take_zeros_and_ones_for_correct():
         as_numbers = metrics.reliability_bins(POSITIVE, BINARY.astype(dtype))
         for one, other in zip(as_booleans, as_numbers, strict=True):
             np.testing.assert_array_equal(one, other)
-
-
-DTYPES = ["float64", "float32", "float16", "bfloat16"]
-
-
-BIN_COUNTS = [1, 2, 3, 5, 6, 8, 10, 14, 15, 24, 49, 100]
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def draw(n, n_classes, seed=0, scale=2.0, dtype=np.float64):
-    """Predictions of which half of the labels come from the probabilities themselves."""
-    rng = np.random.default_rng(seed)
-    logits = scale * rng.standard_normal((n, n_classes))
-    probs = softmax(logits)
-    labels = (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    labels = np.where(rng.random(n) < 0.5, labels, rng.integers(n_classes, size=n))
-    return probs.astype(dtype), labels, logits
 
 
 def test_reliability_bins_and_errors_of_ten_samples_by_hand():
@@ -262,23 +241,6 @@ def test_top_label_and_reliability_bins_return_the_kind_that_came_in(dtype):
         assert all(isinstance(array, np.ndarray) for array in again)
         for ours, theirs in zip(again, bins, strict=True):
             np.testing.assert_array_equal(ours, theirs.numpy())
-
-
-@st.composite
-def predictions(draw_, ties=True):
-    """Probabilities in eighths and the like, so that ties and edges are common."""
-    n, n_classes = draw_(st.integers(1, 25)), draw_(st.integers(2, 5))
-    row = st.lists(st.integers(0, 8), min_size=n_classes, max_size=n_classes).filter(any)
-    weights = np.array(draw_(st.lists(row, min_size=n, max_size=n)), float)
-    if not ties:
-        top = draw_(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
-        weights[np.arange(n), top] += 9
-    probs = weights / weights.sum(axis=1, keepdims=True)
-    labels = draw_(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
-    return probs, np.array(labels)
-
-
-n_bins_drawn = st.sampled_from(BIN_COUNTS)
 
 
 @settings(deadline=None, max_examples=100)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from calib_utils import metrics
 from calib_utils.metrics import (
@@ -18,6 +17,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.errors import debiased_squared_error
 from calib_utils.predictions import as_predictions, taken
+from tests.metrics.metric_cases import BIN_COUNTS, DTYPES, draw, n_bins_drawn, predictions
 
 
 def squares_written_out(confidences, labels, edges):
@@ -117,27 +117,6 @@ def test_debiased_calibration_error_says_where_no_bin_holds_two_samples():
     with pytest.raises(ValueError, match=r"^n_bins: .*found none"):
         debiased_calibration_error([0.1], [0])
     assert debiased_calibration_error([0.1, 0.9], [0, 1], 1) == 0
-
-
-DTYPES = ["float64", "float32", "float16", "bfloat16"]
-
-
-BIN_COUNTS = [1, 2, 3, 5, 6, 8, 10, 14, 15, 24, 49, 100]
-
-
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def draw(n, n_classes, seed=0, scale=2.0, dtype=np.float64):
-    """Predictions of which half of the labels come from the probabilities themselves."""
-    rng = np.random.default_rng(seed)
-    logits = scale * rng.standard_normal((n, n_classes))
-    probs = softmax(logits)
-    labels = (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    labels = np.where(rng.random(n) < 0.5, labels, rng.integers(n_classes, size=n))
-    return probs.astype(dtype), labels, logits
 
 
 def written_out(confidences, correct, n_bins):
@@ -276,23 +255,6 @@ def test_metrics_take_tensors_on_a_gpu(metric):
     confidences, correct = metrics.top_label(*tensors)
     bins = metrics.reliability_bins(confidences, correct)
     assert all(array.device == tensors[0].device for array in (confidences, correct, *bins))
-
-
-@st.composite
-def predictions(draw_, ties=True):
-    """Probabilities in eighths and the like, so that ties and edges are common."""
-    n, n_classes = draw_(st.integers(1, 25)), draw_(st.integers(2, 5))
-    row = st.lists(st.integers(0, 8), min_size=n_classes, max_size=n_classes).filter(any)
-    weights = np.array(draw_(st.lists(row, min_size=n, max_size=n)), float)
-    if not ties:
-        top = draw_(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
-        weights[np.arange(n), top] += 9
-    probs = weights / weights.sum(axis=1, keepdims=True)
-    labels = draw_(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
-    return probs, np.array(labels)
-
-
-n_bins_drawn = st.sampled_from(BIN_COUNTS)
 
 
 @settings(deadline=None, max_examples=150)

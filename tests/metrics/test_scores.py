@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 from calib_utils import metrics
 from calib_utils.metrics import brier_decomposition, decision_curve
 from calib_utils.predictions import as_predictions
+from tests.metrics.metric_cases import draw
 from tests.predictions.bad_input_cases import BINARY, LABELS, LOGITS, POSITIVE, PROBS, N, with_value
 
 
@@ -72,14 +73,6 @@ def by_forecasts(confidences, recalibrated, correct):
     best = np.mean((recalibrated - correct) ** 2)
     flat = np.mean((np.mean(correct) - correct) ** 2)
     return own - best, flat - best, flat
-
-
-def forecasts(n, seed=0, places=None):
-    rng = np.random.default_rng(seed)
-    confidences = rng.random(n)
-    if places is not None:
-        confidences = np.round(confidences, places)
-    return confidences, (rng.random(n) < 0.2 + 0.5 * confidences).astype(int)
 
 
 # Ten samples, seven of them positive; five could be told from the other five.
@@ -145,19 +138,12 @@ def test_brier_decomposition_adds_up_and_a_rising_function_leaves_its_resolution
     assert brier_decomposition(recalibrated, labels.astype(int)).miscalibration < 1e-14
 
 
-def softmax(logits):
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
-
-
-def draw(n, n_classes, seed=0, scale=2.0, dtype=np.float64):
-    """Predictions of which half of the labels come from the probabilities themselves."""
+def forecasts(n, seed=0, places=None):
     rng = np.random.default_rng(seed)
-    logits = scale * rng.standard_normal((n, n_classes))
-    probs = softmax(logits)
-    labels = (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    labels = np.where(rng.random(n) < 0.5, labels, rng.integers(n_classes, size=n))
-    return probs.astype(dtype), labels, logits
+    confidences = rng.random(n)
+    if places is not None:
+        confidences = np.round(confidences, places)
+    return confidences, (rng.random(n) < 0.2 + 0.5 * confidences).astype(int)
 
 
 def test_brier_score_is_its_definition():

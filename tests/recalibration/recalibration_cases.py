@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from calib_utils import recalibration as r
 
@@ -92,3 +92,14 @@ def bbq_by_formula(scores, labels, new):
     weights = np.exp(np.array(logs) - max(logs))
     weights /= weights.sum()
     return weights @ np.array(values), weights
+
+
+def sure(seed=0):
+    """Logits of a network that is so sure of itself that its softmax falls far below 6e-8."""
+    logits, labels = multiclass(4_000, 10, temperature=8.0, seed=seed, dtype=np.float64)
+    assert (softmax(logits, axis=1) < 6e-8).mean() > 0.3
+    return logits, labels
+
+
+def fitted(scores, *labels, **arguments):
+    return r.TemperatureScaling(**arguments).fit(scores, *labels).temperature_

@@ -44,7 +44,9 @@ from tests.recalibration.recalibration_cases import (
     BINARY,
     MULTICLASS,
     binary,
+    fitted,
     multiclass,
+    sure,
 )
 
 BY_NAME = {
@@ -758,17 +760,6 @@ def test_predict_log_proba_does_not_underflow(name):
     logits = np.array([[0.0, -4_000.0, 10.0, 0.0]], np.float32)
     assert fitted.predict_proba(logits)[0, 1] == 0
     assert -10_000 < fitted.predict_log_proba(logits)[0, 1] < -500
-
-
-def sure(seed=0):
-    """Logits of a network that is so sure of itself that its softmax falls far below 6e-8."""
-    logits, labels = multiclass(4_000, 10, temperature=8.0, seed=seed, dtype=np.float64)
-    assert (softmax(logits, axis=1) < 6e-8).mean() > 0.3
-    return logits, labels
-
-
-def fitted(scores, *labels, **arguments):
-    return TemperatureScaling(**arguments).fit(scores, *labels).temperature_
 
 
 def mean_below(step, probs):

@@ -46,7 +46,9 @@ from tests.recalibration.recalibration_cases import (
     BINARY,
     MULTICLASS,
     binary,
+    fitted,
     multiclass,
+    sure,
 )
 
 
@@ -436,17 +438,6 @@ def test_binary_methods_are_searched_too():
     for name in ("equal width", "bbq"):
         probs = cross_val_predict(BINARY[name](), z, labels, cv=3, method="predict_proba")
         assert probs.shape == (300,)
-
-
-def sure(seed=0):
-    """Logits of a network that is so sure of itself that its softmax falls far below 6e-8."""
-    logits, labels = multiclass(4_000, 10, temperature=8.0, seed=seed, dtype=np.float64)
-    assert (softmax(logits, axis=1) < 6e-8).mean() > 0.3
-    return logits, labels
-
-
-def fitted(scores, *labels, **arguments):
-    return TemperatureScaling(**arguments).fit(scores, *labels).temperature_
 
 
 class Softmax(ClassifierMixin, BaseEstimator):

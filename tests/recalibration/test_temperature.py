@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, softmax
 
 from calib_utils.recalibration import EnsembleTemperatureScaling, TemperatureScaling
-from tests.recalibration.recalibration_cases import binary, multiclass, nll
+from tests.recalibration.recalibration_cases import binary, fitted, multiclass, nll, sure
 
 FLOAT32 = np.finfo(np.float32)
 
@@ -344,17 +344,6 @@ def test_temperature_of_float32_that_cannot_hold_its_sums():
         warnings.simplefilter("error")
         found = TemperatureScaling().fit(z.astype(np.float32), labels).temperature_
     assert found == pytest.approx(TemperatureScaling().fit(z / 1e30, labels).temperature_ * 1e30)
-
-
-def sure(seed=0):
-    """Logits of a network that is so sure of itself that its softmax falls far below 6e-8."""
-    logits, labels = multiclass(4_000, 10, temperature=8.0, seed=seed, dtype=np.float64)
-    assert (softmax(logits, axis=1) < 6e-8).mean() > 0.3
-    return logits, labels
-
-
-def fitted(scores, *labels, **arguments):
-    return TemperatureScaling(**arguments).fit(scores, *labels).temperature_
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
