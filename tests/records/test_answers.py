@@ -6,9 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import logit, softmax
 from scipy.stats import spearmanr
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import calib_records
@@ -18,7 +16,6 @@ from calib_utils.records import (
     QUESTIONS,
     list_answers,
     load_answers,
-    load_record,
     load_samples,
 )
 
@@ -136,29 +133,6 @@ def test_first_look_of_others(questions, model, accuracy, confidence, auroc, ece
     assert by_sklearn == pytest.approx(auroc, abs=0.006)
     if ece is not None:
         assert sorted_ece(found.array, found.labels) == pytest.approx(ece, abs=6e-4)
-
-
-def test_a_lower_sampling_temperature_gives_more_correct_answers():
-    """Of a network that knows something: its expected accuracy when a prediction is sampled."""
-    record = load_record("resnet34-cifar100", "test")
-    rows = np.arange(len(record.labels))
-    sampled = [
-        softmax(record.logits.astype(float) / T, axis=1)[rows, record.labels].mean()
-        for T in (1, 0.2)
-    ]
-    most_probable = (record.logits.argmax(axis=1) == record.labels).mean()
-    assert [*sampled, most_probable] == pytest.approx([0.709, 0.745, 0.746], abs=6e-4)
-
-
-def test_letters_without_a_probability_would_bend_the_map_of_falcon_40b():
-    falcon = load_answers("Falcon-40b", "mmlu")
-    slopes = []
-    for rows in (falcon.answered, falcon.complete):
-        known = np.where(falcon.complete, falcon.confidence, 0)[rows].astype(float)
-        regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10)
-        x = logit(known.clip(1e-6, 1 - 1e-6))[:, None]
-        slopes.append(regression.fit(x, falcon.correct[rows]).coef_.item())
-    assert slopes == pytest.approx([0.058, 0.145], abs=6e-4)
 
 
 class TestStated:
