@@ -13,11 +13,6 @@ one, or are all the same.
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
-import json
 import warnings
 from typing import Any
 
@@ -25,7 +20,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.coverage import BINS, LEVEL, chances_right, confidences_of_record
-from benchmarks.measured import coverages, facts, store
+from benchmarks.measured import coverages, each, on_one_thread, shares, store
 from calib_utils.comparing import paired_difference
 from calib_utils.metrics import calibration_error_interval, calibration_test, cox_line
 from calib_utils.records import load_outcomes
@@ -76,7 +71,7 @@ def draw_set(
     rows = rng.integers(len(everyone), size=n_blocks)[blocks]
     if not one_confidence:
         rows = rng.integers(len(everyone), size=len(blocks))
-    right = chances_right(everyone, np.full(len(everyone), 1 / len(everyone)), error)[rows]
+    right = chances_right(everyone, error)[rows]
     return everyone[rows], (surprises(blocks, alike, rng) < right).astype(int), blocks
 
 
@@ -114,21 +109,22 @@ def false_findings(case: Case, sets: int) -> dict[str, float]:
     """How often each test rejects a calibrated network, or finds equal networks different."""
     everyone = confidences_of_record()
     rng = np.random.default_rng([SEED, CASES.index(case), 1])
-    found: dict[str, list[bool]] = {}
+    found = []
     for seed in range(sets):
         confidences, correct, blocks = draw_set(case, 0.0, everyone, rng)
         other = (surprises(blocks, case[2], rng) < confidences).astype(int)
+        rejected: dict[str, bool] = {}
         for name, given in (("with blocks", blocks), ("as if independent", None)):
             test = calibration_test(confidences, correct, BINS, draws=400, seed=seed, blocks=given)
             pair = paired_difference(correct, other, blocks=given)
-            for what, rejected in (
-                ("ECE", test.p_value < 1 - LEVEL),
-                ("z", abs(test.z) > norm.isf((1 - LEVEL) / 2)),
-                ("paired difference", pair.p_value < 1 - LEVEL),
-                ("slope", _is_off(confidences, correct, given)),
-            ):
-                found.setdefault(f"{what}, {name}", []).append(bool(rejected))
-    return {name: float(np.mean(rejected)) for name, rejected in found.items()}
+            rejected |= {
+                f"ECE, {name}": test.p_value < 1 - LEVEL,
+                f"z, {name}": abs(test.z) > norm.isf((1 - LEVEL) / 2),
+                f"paired difference, {name}": pair.p_value < 1 - LEVEL,
+                f"slope, {name}": _is_off(confidences, correct, given),
+            }
+        found.append(rejected)
+    return shares(found)
 
 
 def _is_off(confidences: np.ndarray, correct: np.ndarray, blocks: np.ndarray | None) -> bool:
@@ -143,21 +139,12 @@ def _is_off(confidences: np.ndarray, correct: np.ndarray, blocks: np.ndarray | N
 
 
 def main() -> None:
-    rows: list[dict[str, Any]] = []
-    tests = []
-    for case in CASES:
-        for error in ERRORS:
-            rows += measure(case, error, SETS)
-        tests.append(false_findings(case, 2 * SETS))
-        print(json.dumps([case, rows[-9:], tests[-1]]), flush=True)
+    about = {"bins": BINS, "level": LEVEL, "sets": SETS, "seed": SEED, **on_one_thread()}
     names = ("blocks", "size", "alike", "one_confidence", "spread_of_sizes")
-    cases = [dict(zip(names, case, strict=True)) for case in CASES]
-    results = {
-        **{"bins": BINS, "level": LEVEL, "sets": SETS, "seed": SEED, "threads": 1},
-        **facts("numpy"),
-        **{"cases": cases, "rows": rows, "false_findings": tests},
-    }
-    store("blocks", results)
+    about["cases"] = [dict(zip(names, case, strict=True)) for case in CASES]
+    rows = [row for case, error in each(CASES, ERRORS) for row in measure(case, error, SETS)]
+    tests = [false_findings(case, 2 * SETS) for (case,) in each(CASES)]
+    store("blocks", about | {"rows": rows, "false_findings": tests})
 
 
 if __name__ == "__main__":

@@ -10,16 +10,10 @@ of CPU time, in rounds in which each contender has its turn.
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
 import ctypes
 import gc
 import math
-import time
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,10 +24,11 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from benchmarks.measured import facts, store, timed
+from benchmarks.measured import on_one_thread, store, timed
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 
-CLASSES, BINS, BATCH = 100, 15, 1024
+CLASSES, BINS, MOST, BATCH, PASSES = 100, 15, 1_000_000, 1024, 10
+ONE_PASS = "one pass over the array (sum)"
 
 
 def predictions(n: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,7 +61,7 @@ def contenders(probs: torch.Tensor, labels: torch.Tensor) -> dict[str, Callable[
     """Each way to the ECE of these predictions; first one pass over them, to compare with."""
     p, y = probs.numpy(), labels.numpy()
     return {
-        "one pass over the array (sum)": lambda: float(probs.sum()),
+        ONE_PASS: lambda: float(probs.sum()),
         "calib_utils, torch tensors": lambda: expected_calibration_error(probs, labels, BINS),
         "calib_utils, NumPy arrays": lambda: expected_calibration_error(p, y, BINS),
         "torchmetrics": lambda: float(multiclass_calibration_error(probs, labels, CLASSES, BINS)),
@@ -74,9 +69,9 @@ def contenders(probs: torch.Tensor, labels: torch.Tensor) -> dict[str, Callable[
     }
 
 
-def streamed(metric: Any, probs: torch.Tensor, labels: torch.Tensor, passes: int) -> float:
-    """Feed all rows to ``metric`` in batches, ``passes`` times over."""
-    for _ in range(passes):
+def streamed(metric: Any, probs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Feed all rows to ``metric`` in batches, several times over."""
+    for _ in range(PASSES):
         for rows, of_rows in zip(probs.split(BATCH), labels.split(BATCH), strict=True):
             metric.update(rows, of_rows)
     return float(metric.compute())
@@ -104,55 +99,34 @@ def measure(
     contenders: dict[str, Callable[[], float]], truth: float, rounds: int
 ) -> list[dict[str, Any]]:
     """Time, memory and error of each contender; the first is what times are compared with."""
-    values = {name: run() for name, run in contenders.items()}  # warms up
-    memory = {name: extra_memory(run) for name, run in contenders.items()}
-    errors: dict[str, float | None] = {name: abs(value - truth) for name, value in values.items()}
-    errors[next(iter(contenders))] = None  # it is no ECE
-    return [
-        row | {"extra_mb": memory[row["name"]], "error": errors[row["name"]]}
-        for row in timed(contenders, rounds)
-    ]
+    rows = timed(contenders, rounds)
+    for row in rows:
+        (value,) = row.pop("result")
+        row["extra_mb"] = extra_memory(contenders[row["name"]])
+        row["error"] = None if row["name"] == ONE_PASS else abs(value - truth)
+    return rows
 
 
 def main() -> None:
+    about = {"bins": BINS, "classes": CLASSES}
+    about |= on_one_thread("torch", "torchmetrics", "scikit-learn")
     torch.set_num_threads(1)
-    all_probs, all_labels = predictions(1_000_000)
+    all_probs, all_labels = predictions(MOST)
     confidences = all_probs.amax(1).numpy()
     correct = (all_probs.argmax(1) == all_labels).numpy()
-    about = {"bins": BINS, "classes": CLASSES, "threads": torch.get_num_threads()}
-    about |= facts("numpy", "torch", "torchmetrics", "scikit-learn")
-    tables: dict[str, list[dict[str, Any]]] = {}
-    for n, rounds in ((10_000, 51), (100_000, 21), (1_000_000, 11)):
-        probs, labels = all_probs[:n], all_labels[:n]
+    tables = {}
+    for n, rounds in ((MOST // 100, 51), (MOST // 10, 21), (MOST, 11)):
         truth = in_float64(confidences[:n], correct[:n])
-        rows = measure(contenders(probs, labels), truth, rounds)
+        rows = measure(contenders(all_probs[:n], all_labels[:n]), truth, rounds)
         tables[f"{n} x {CLASSES}"] = rows
-
-    passes = 10
-    n = passes * len(all_labels)
-    metrics: dict[str, Callable[[], Any]] = {
-        "calib_utils": lambda: CalibrationError(BINS),
-        "torchmetrics": lambda: MulticlassCalibrationError(CLASSES, BINS),
+    streams = {
+        "calib_utils": lambda: streamed(CalibrationError(BINS), all_probs, all_labels),
+        "torchmetrics": lambda: streamed(
+            MulticlassCalibrationError(CLASSES, BINS), all_probs, all_labels
+        ),
     }
-    truth = in_float64(confidences, correct)
-    rows = []
-    for name, make in metrics.items():
-        streamed(make(), all_probs[: 100 * BATCH], all_labels[: 100 * BATCH], 1)  # warms up
-        metric = make()
-        start = time.process_time()
-        memory = extra_memory(partial(streamed, metric, all_probs, all_labels, passes))
-        elapsed = 1000 * (time.process_time() - start)
-        rows.append(
-            {
-                "name": name,
-                "ms": elapsed,
-                "ratio": elapsed / (rows[0]["ms"] if rows else elapsed),
-                "extra_mb": memory,
-                "error": abs(float(metric.compute()) - truth),
-                "microseconds_per_batch": 1000 * elapsed / (n / BATCH),
-            }
-        )
-    tables[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
+    title = f"{PASSES * MOST} x {CLASSES} in batches of {BATCH}"
+    tables[title] = measure(streams, truth, rounds=1)
     store("ece", {"facts": about, "tables": tables})
 
 

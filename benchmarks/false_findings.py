@@ -13,18 +13,12 @@ their luck with photographs in common, as two runs of one training have nearly a
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
-import json
-from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm, t, ttest_rel
 
-from benchmarks.measured import facts, store
+from benchmarks.measured import each, on_one_thread, shares, store
 from calib_utils.comparing import RunDifference, compare
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import ExperimentRecord
@@ -94,7 +88,7 @@ def rejections(
     """How often each way to compare finds a difference."""
     key = [seed, seeds, round(1e6 * spread), round(100 * alike), METRICS.index(metric)]
     rng = np.random.default_rng([*key, round(1e6 * worse)])
-    found: dict[str, list[bool]] = {}
+    found = []
     for _ in range(sets):
         groups = two_groups(seeds, spread, alike, n, rng, worse)
         paired = compare(groups[0], groups[1], metric, repeats=REPEATS)
@@ -103,18 +97,17 @@ def rejections(
         share = (paired.of_seeds / paired.standard_error) ** 4
         freedom = paired.freedom / share if share else np.inf
         together = abs(paired.mean) / paired.standard_error
-        for name, rejected in (
-            ("calib_utils", paired.p_value < 0.05),
-            ("as if not paired", blocks.p_value < 0.05),
-            ("one standard error, Satterthwaite", 2 * t.sf(together, freedom) < 0.05),
-            ("other seeds only", ttest_rel(*values).pvalue < 0.05),
-            (
-                "other images only",
-                together * paired.standard_error > norm.ppf(0.975) * paired.of_images,
-            ),
-        ):
-            found.setdefault(name, []).append(bool(rejected))
-    return {name: float(np.mean(rejected)) for name, rejected in found.items()}
+        only_images = together * paired.standard_error / paired.of_images
+        found.append(
+            {
+                "calib_utils": paired.p_value < 0.05,
+                "as if not paired": blocks.p_value < 0.05,
+                "one standard error, Satterthwaite": 2 * t.sf(together, freedom) < 0.05,
+                "other seeds only": ttest_rel(*values).pvalue < 0.05,
+                "other images only": only_images > norm.ppf(0.975),
+            }
+        )
+    return shares(found)
 
 
 def unpaired(values: list[np.ndarray], of_images: float) -> RunDifference:
@@ -131,22 +124,15 @@ def unpaired(values: list[np.ndarray], of_images: float) -> RunDifference:
 
 
 def main() -> None:
+    about = {"sets": SETS, "images": IMAGES, "repeats": REPEATS, "seed": SEED, "worse": WORSE}
+    about |= on_one_thread()
     rows = []
-    for metric, alike, spread, seeds in product(METRICS, ALIKE, SPREADS, SEEDS):
-        rates = [
-            rejections(seeds, spread, alike, metric, sets=SETS, worse=worse)
-            for worse in (0.0, WORSE)
-        ]
-        row = {"metric": metric, "alike": alike, "spread": spread, "seeds": seeds}
-        rows.append(row | {"rates": rates[0], "of_worse": rates[1]})
-        print(json.dumps(rows[-1]), flush=True)
-    results = {
-        **{"sets": SETS, "images": IMAGES, "repeats": REPEATS, "seed": SEED, "worse": WORSE},
-        "threads": 1,
-        **facts("numpy"),
-        "rows": rows,
-    }
-    store("false_findings", results)
+    for metric, alike, spread, seeds in each(METRICS, ALIKE, SPREADS, SEEDS):
+        row: dict[str, Any] = {"metric": metric, "alike": alike, "spread": spread, "seeds": seeds}
+        for which, worse in (("rates", 0.0), ("of_worse", WORSE)):
+            row[which] = rejections(seeds, spread, alike, metric, sets=SETS, worse=worse)
+        rows.append(row)
+    store("false_findings", about | {"rows": rows})
 
 
 if __name__ == "__main__":

@@ -12,13 +12,9 @@ calibrated, so the true error is 0.
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
-import importlib
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import matplotlib
@@ -30,7 +26,7 @@ import numpy as np
 from scipy.stats import bootstrap
 from sklearn.calibration import CalibrationDisplay
 
-from benchmarks.measured import facts, store, timed
+from benchmarks.measured import on_one_thread, store, timed
 from calib_utils.metrics import (
     baseline_calibration_error,
     calibration_error_interval,
@@ -40,7 +36,6 @@ from calib_utils.metrics import (
 from calib_utils.plots import reliability_diagram
 
 BINS, DRAWS, SAMPLES, MANY = 15, 1_000, 10_000, 1_000_000
-PACKAGES = ("numpy", "scipy", "relplot", "uncertainty-calibration")
 
 Contenders = dict[str, Callable[[], Any]]
 
@@ -75,32 +70,24 @@ def loop_of_labels(probs: np.ndarray, draws: int) -> tuple[float, float]:
     return float(np.mean(errors)), float(np.quantile(errors, 0.95))
 
 
-def module(name: str) -> Any:
-    """An optional package, or None."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-
-
 def of_interval(probs: np.ndarray, labels: np.ndarray, draws: int) -> Contenders:
-    def of_scipy() -> tuple[float, float]:
-        settings = {"paired": True, "vectorized": False, "n_resamples": draws}
-        found = bootstrap((probs, labels), plain_ece, method="percentile", **settings)
-        return found.confidence_interval
-
+    scipys = {"n_resamples": draws, "paired": True, "vectorized": False, "method": "percentile"}
     contenders: Contenders = {
         "calib_utils, an interval that covers": lambda: calibration_error_interval(probs, labels),
         "calib_utils, of the debiased error": lambda: debiased_calibration_error_interval(
             probs, labels
         ),
         "NumPy loop, percentile bootstrap": lambda: loop_of_rows(probs, labels, draws),
-        "scipy.stats.bootstrap, percentile": of_scipy,
+        "scipy.stats.bootstrap, percentile": lambda: (
+            bootstrap((probs, labels), plain_ece, **scipys).confidence_interval
+        ),
     }
-    if peer := module("calibration"):
+    with suppress(ImportError):
+        import calibration  # uncertainty-calibration's
+
         contenders["uncertainty-calibration, basic bootstrap of 100"] = lambda: (
-            peer.get_calibration_error_uncertainties(probs, labels, p=1, alpha=5)[::2]  # percent
-        )
+            calibration.get_calibration_error_uncertainties(probs, labels, p=1, alpha=5)[::2]
+        )  # alpha in per cent
     return contenders
 
 
@@ -113,8 +100,10 @@ def of_baseline(probs: np.ndarray, draws: int) -> Contenders:
 
 def of_smooth(probs: np.ndarray, labels: np.ndarray) -> Contenders:
     contenders: Contenders = {"calib_utils": lambda: smooth_calibration_error(probs, labels)}
-    if peer := module("relplot"):
-        contenders["relplot"] = lambda: peer.smECE(probs, labels.astype(float))
+    with suppress(ImportError):
+        import relplot
+
+        contenders["relplot"] = lambda: relplot.smECE(probs, labels.astype(float))
     return contenders
 
 
@@ -156,34 +145,23 @@ def of_diagram(probs: np.ndarray, labels: np.ndarray) -> Contenders:
     }
 
 
-def measure(contenders: Contenders, rounds: int) -> list[dict[str, Any]]:
-    """Time and result of each contender; the first is what times are compared with."""
-    values = {name: np.ravel(run()).tolist() for name, run in contenders.items()}  # warms up
-    return [row | {"result": values[row["name"]]} for row in timed(contenders, rounds)]
-
-
 def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, list[dict]]:
+    """Time and result of each contender; the first is what times are compared with."""
     probs, labels = predictions(samples)
-    of_many = predictions(many)
-    large = predictions(10 * many)
-    return {
-        f"A 95 % interval: {draws:,} draws, {samples:,} predictions": measure(
-            of_interval(probs, labels, draws), rounds
-        ),
-        f"The baseline, mean and 95 % point: {draws:,} draws, {samples:,} predictions": measure(
-            of_baseline(probs, draws), rounds
-        ),
-        f"The smooth error: {many:,} predictions": measure(of_smooth(*of_many), rounds),
-        f"Interval and baseline: {10 * many:,} predictions": measure(of_large(*large), rounds),
-        f"A reliability diagram as PNG: {samples:,} predictions": measure(
-            of_diagram(probs, labels), rounds
-        ),
+    of_draws = f"{draws:,} draws, {samples:,} predictions"
+    sections = {
+        f"A 95 % interval: {of_draws}": of_interval(probs, labels, draws),
+        f"The baseline, mean and 95 % point: {of_draws}": of_baseline(probs, draws),
+        f"The smooth error: {many:,} predictions": of_smooth(*predictions(many)),
+        f"Interval and baseline: {10 * many:,} predictions": of_large(*predictions(10 * many)),
+        f"A reliability diagram as PNG: {samples:,} predictions": of_diagram(probs, labels),
     }
+    return {title: timed(contenders, rounds) for title, contenders in sections.items()}
 
 
 def main() -> None:
+    about = {"bins": BINS} | on_one_thread("scipy", "relplot", "uncertainty-calibration")
     tables = measure_all(SAMPLES, MANY, DRAWS, rounds=5)
-    about = {"bins": BINS, "threads": 1, **facts(*PACKAGES)}
     store("uncertainty", {"facts": about, "tables": tables})
 
 

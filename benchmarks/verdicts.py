@@ -11,19 +11,14 @@ either side of it, and a calibrated one never beyond.
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
-import json
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from benchmarks.measured import facts, store
+from benchmarks.measured import each, on_one_thread, shares, store
+from calib_audit.bin_sums import BinSums
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import binnings_of, calibration_line, larger_error
@@ -53,39 +48,37 @@ def strength(shape: str, error: float) -> float:
     return float(brentq(excess, 0, 5)) if error else 0.0
 
 
+def drawn(shape: str, much: float, n: int, rng: np.random.Generator) -> list[BinSums]:
+    """The sums of a sample as a report looks at them: two kinds of bins, and those of the line."""
+    z = rng.normal(0, SPREAD, n)
+    labels = (rng.random(n) < SHAPES[shape](z, much)).astype(np.int64)
+    sums = ExactSums(15, lots=Lots(0, from_logits=True))
+    sums.add(Rows(expit(z), z, labels, {}, None, None))
+    totals = Totals(sums)
+    return binnings_of(totals, calibration_line(*totals.confidences))
+
+
 def rates(shape: str, error: float, n: int, sets: int) -> dict[str, dict[str, float]]:
     """How often each way to judge calls a model beyond the tolerance, and within it."""
     much = strength(shape, error)
     rng = np.random.default_rng([list(SHAPES).index(shape), round(1e6 * error), n])
-    found: dict[str, list[tuple[bool, bool]]] = {"bins alone": [], "bins and line": []}
-    for _ in range(sets):
-        z = rng.normal(0, SPREAD, n)
-        labels = (rng.random(n) < SHAPES[shape](z, much)).astype(np.int64)
-        sums = ExactSums(15, lots=Lots(0, from_logits=True))
-        sums.add(Rows(expit(z), z, labels, {}, None, None))
-        totals = Totals(sums)
-        line = calibration_line(*totals.confidences)
-        for name, binnings in zip(found, (totals.binnings, binnings_of(totals, line)), strict=True):
-            low, high = larger_error(binnings)
-            found[name].append((low > TOLERANCE, high <= TOLERANCE))
-    return {
-        name: dict(zip(("beyond", "within"), np.mean(each, axis=0).tolist(), strict=True))
-        for name, each in found.items()
-    }
+    samples = [drawn(shape, much, n, rng) for _ in range(sets)]
+    ways = {"bins alone": [bins[:2] for bins in samples], "bins and line": samples}
+    return {name: shares([verdict(bins) for bins in of_way]) for name, of_way in ways.items()}
+
+
+def verdict(binnings: list[BinSums]) -> dict[str, bool]:
+    low, high = larger_error(binnings)
+    return {"beyond": low > TOLERANCE, "within": high <= TOLERANCE}
 
 
 def main() -> None:
-    rows = []
-    for n, shape, error in product(ROWS, SHAPES, ERRORS):
-        row = {"rows": n, "shape": shape, "error": error}
-        rows.append(row | {"rates": rates(shape, error, n, SETS)})
-        print(json.dumps(rows[-1]), flush=True)
-    results = {
-        **{"sets": SETS, "tolerance": TOLERANCE, "threads": 1},
-        **facts("numpy"),
-        "rows": rows,
-    }
-    store("verdicts", results)
+    about = {"sets": SETS, "tolerance": TOLERANCE, **on_one_thread()}
+    rows = [
+        {"rows": n, "shape": shape, "error": error, "rates": rates(shape, error, n, SETS)}
+        for n, shape, error in each(ROWS, SHAPES, ERRORS)
+    ]
+    store("verdicts", about | {"rows": rows})
 
 
 if __name__ == "__main__":

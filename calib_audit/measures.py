@@ -37,6 +37,7 @@ from calib_utils.metrics.noise import (
     block_noise,
     effective_blocks,
     ends_of_noise,
+    error_against,
     error_ends,
     root_ends_of_noise,
     root_square_ends,
@@ -45,7 +46,7 @@ from calib_utils.metrics.noise import (
 )
 from calib_utils.predictions import as_predictions, in_type
 
-__all__ = ["Measures", "calibration_line", "larger_error", "measure"]
+__all__ = ["Measures", "calibration_line", "larger_error", "larger_error_against", "measure"]
 
 LEVEL = 0.95
 _DRAWS = 2_000
@@ -250,11 +251,24 @@ def larger_error(binnings: Sequence[BinSums]) -> tuple[float, float]:
     return _largest([partial(error_ends, bins.array, seed=SEED) for bins in binnings])
 
 
+def larger_error_against(binnings: Sequence[BinSums], bound: float) -> tuple[bool, bool]:
+    """Whether the lower end of `larger_error` is above a bound, and whether the upper one is not.
+
+    Such a question takes a tenth of the time of the interval itself.
+    """
+    levels = _levels(len(binnings))
+    found = [error_against(bins.array, bound, levels, SEED) for bins in binnings]
+    return any(above for above, _ in found), all(within for _, within in found)
+
+
 def _largest(ends_at: Sequence[Callable[..., tuple[float, float]]]) -> tuple[float, float]:
     """`larger_error`, of functions that give the ends of one binning at a pair of levels."""
-    levels = 1 - (1 - LEVEL) / len(ends_at), LEVEL
-    ends = [each(levels=levels) for each in ends_at]
+    ends = [each(levels=_levels(len(ends_at))) for each in ends_at]
     return max(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _levels(binnings: int) -> tuple[float, float]:
+    return 1 - (1 - LEVEL) / binnings, LEVEL
 
 
 def ece_of(bins: BinSums) -> float:

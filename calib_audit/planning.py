@@ -11,8 +11,8 @@ from scipy.special import betaincinv, ndtr, ndtri
 from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
 from calib_audit.formatting import two_digits
 from calib_audit.lots import SEED
-from calib_audit.measures import larger_error
-from calib_audit.parts import RELATIVE, UNDECIDED, WITHIN, allowed, check_limits, outcome_of
+from calib_audit.measures import larger_error_against
+from calib_audit.parts import RELATIVE, allowed, check_limits
 from calib_utils.metrics.errors import debiased_square
 from calib_utils.metrics.noise import noise_of_means, root_square_ends, squared_sums
 from calib_utils.predictions import check_count
@@ -60,7 +60,7 @@ def rows_for(
     check_count(groups, "groups", "1 is all rows alone")
     limit = allowed(tolerance, RELATIVE, rate)
     n = 100.0
-    while outcome_of(larger_error(_typical(n, rate)), limit) != WITHIN:
+    while not larger_error_against(_typical(n, rate), limit)[1]:
         if n > _MOST:
             raise ValueError(f"tolerance: even {_MOST:,} rows would not do; try a larger one")
         n *= 2**0.125
@@ -134,7 +134,7 @@ def _decided_at(
             _with_more(bins, 2 ** (step / 4), root)
             for bins, root in zip(binnings, roots, strict=True)
         ]
-        return outcome_of(larger_error(more), tolerance) != UNDECIDED
+        return any(larger_error_against(more, tolerance))
 
     step = bisect_left(range(1, _MOST_STEPS + 1), True, key=decides) + 1
     if step > _MOST_STEPS:

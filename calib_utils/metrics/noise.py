@@ -601,15 +601,28 @@ def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> t
 def ends_of_noise(noise: BinNoise, levels: tuple[float, float]) -> tuple[float, float]:
     """`error_ends` of bins whose noise is known."""
     tail_below, tail_above = map(_tail, levels)
-    ece = float(mean_excess(noise.excess, 1))
-    low = ece - np.quantile(_too_high(noise), 1 - tail_below + _SLIP)
     # With many bins, noise raises the ECE, so if the noise is overestimated, the end is too low.
     # With few bins, the end is too low if the noise is underestimated.
     high = max(
-        _highest(ece, deviation, noise, tail_above)
-        for deviation in (noise.measured, noise.cautious)
+        _highest(deviation, noise, tail_above) for deviation in (noise.measured, noise.cautious)
     )
-    return max(0.0, float(low)), high
+    return max(0.0, _lowest(noise, tail_below)), high
+
+
+def error_against(
+    of_bins: np.ndarray, bound: float, levels: tuple[float, float], seed: int
+) -> tuple[bool, bool]:
+    """Whether the lower of the `error_ends` is above a bound, and whether the upper one is not.
+
+    To ask this takes a tenth of the time in which the ends are found.
+    """
+    noise = _independent(of_bins, seed)
+    tail_below, tail_above = map(_tail, levels)
+    too_large = [
+        _too_large(deviation, noise, tail_above)(bound)
+        for deviation in (noise.measured, noise.cautious)
+    ]
+    return _lowest(noise, tail_below) > bound, all(too_large)
 
 
 def debiased_calibration_error_interval(
@@ -794,20 +807,32 @@ def _too_high(noise: BinNoise) -> np.ndarray:
     return np.asarray(np.where(clear, noise.draws, np.abs(noise.draws)) @ noise.cautious)
 
 
-def _highest(ece: float, deviation: np.ndarray, noise: BinNoise, tail: float) -> float:
-    """The largest error at which so low an ECE has a probability of ``tail``.
+def _lowest(noise: BinNoise, tail: float) -> float:
+    """The lowest error at which so high an ECE has a probability of ``tail``; below 0 if none."""
+    ece = float(mean_excess(noise.excess, 1))
+    return float(ece - np.quantile(_too_high(noise), 1 - tail + _SLIP))
+
+
+def _highest(deviation: np.ndarray, noise: BinNoise, tail: float) -> float:
+    """The largest error at which so low an ECE has a probability of ``tail``."""
+    if not deviation.any():  # all confidences are 0 or 1, and all predictions are correct
+        return float(mean_excess(noise.excess, 1))
+    return _lowest_beyond(_too_large(deviation, noise, tail))
+
+
+def _too_large(deviation: np.ndarray, noise: BinNoise, tail: float) -> Callable[[float], bool]:
+    """Whether so low an ECE has a probability below ``tail`` at an error.
 
     An ECE lower than that of most calibrated networks is luck, because no network is better than
     calibrated. It counts as the 16 % quantile of theirs, so that luck never empties an interval.
     """
-    if not deviation.any():  # all confidences are 0 or 1, and all predictions are correct
-        return ece
+    ece = float(mean_excess(noise.excess, 1))
+    if not deviation.any():
+        return lambda error: error >= ece
     shares = noise.signs * deviation / deviation.sum()
     drawn = noise.draws * deviation
-    ece = max(ece, np.quantile(np.abs(drawn).sum(axis=1), _LUCK))
-    return _lowest_beyond(
-        lambda error: _is_above(np.abs(error * shares + drawn).sum(axis=1), tail, ece)
-    )
+    ece = max(ece, float(np.quantile(np.abs(drawn).sum(axis=1), _LUCK)))
+    return lambda error: _is_above(np.abs(error * shares + drawn).sum(axis=1), tail, ece)
 
 
 def _is_above(values: np.ndarray, part: float, bound: float) -> bool:

@@ -23,7 +23,15 @@ from calib_utils.metrics import (
     expected_calibration_error,
     noise,
 )
-from calib_utils.metrics.noise import block_index, block_noise, effective_blocks, resampled_gaps
+from calib_utils.metrics.noise import (
+    bin_sums,
+    block_index,
+    block_noise,
+    effective_blocks,
+    error_against,
+    error_ends,
+    resampled_gaps,
+)
 from calib_utils.predictions import as_predictions
 
 CASE = (40, 25, 1.0, True, 0.0)  # blocks that are right or wrong as a whole
@@ -492,6 +500,19 @@ def test_intervals_hold_the_true_error_as_often_as_they_say(interval, truth, str
         inside += low <= errors[interval] <= high
     # At 95 %, 88 or fewer of 100 inside have a chance of less than one in a hundred.
     assert inside > 88
+
+
+@pytest.mark.parametrize("n", [1, 30, 3_000])
+@pytest.mark.parametrize("gap", [0.0, 0.1, 1.0])
+def test_a_bound_is_set_against_the_ends_of_the_interval(n, gap):
+    rng = np.random.default_rng(n)
+    probs = np.ones(n) if gap == 1 else rng.uniform(0.2, 0.8, n)
+    labels = (rng.random(n) < np.minimum(probs + gap, 1)).astype(int)
+    sums, levels = bin_sums(as_predictions(probs, labels), 10, "uniform"), (0.98, 0.95)
+    low, high = error_ends(sums, levels, 0)
+    beside = (low - 1e-6, low + 1e-6, high - 1e-4, high + 1e-4)
+    for bound in [*np.linspace(0, 0.95, 20), *(end for end in beside if 0 <= end < 1)]:
+        assert error_against(sums, bound, levels, 0) == (low > bound, high <= bound)
 
 
 def test_debiased_calibration_error_interval_holds_the_estimate():

@@ -1,5 +1,6 @@
 """The record of one run: it comes back as it was saved, or says what is wrong with it."""
 
+import dataclasses
 from dataclasses import asdict
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from calib_utils.records import ExperimentRecord, Recipe
 from calib_utils.records.experiments import list_experiments, load_experiment, save_experiment
 from calib_utils.records.npz import read_npz, write_npz
+from tests.run_cases import OVERCONFIDENT
 
 RECIPE = asdict(Recipe(epochs=1)) | {"milestones": [10, 20]}
 
@@ -119,3 +121,13 @@ class TestRecord:
         with pytest.raises(ValueError, match=message):
             save_experiment(self.record(**changes), tmp_path)
         assert list(tmp_path.iterdir()) == []
+
+
+def test_overconfidence_and_gap_are_distances_from_the_test_accuracy():
+    run = dataclasses.replace(OVERCONFIDENT[0], history=[{"train_accuracy": 0.9}])
+    right = sum(run.correct.tolist()) / len(run.correct)
+    said = sum(run.confidences.tolist()) / len(run.correct)
+    assert run.overconfidence == pytest.approx(said - right)
+    assert run.generalization_gap == pytest.approx(0.9 - right)
+    run = dataclasses.replace(run, history=[{"train_accuracy": 0.9, "fitted_accuracy": 0.95}])
+    assert run.generalization_gap == pytest.approx(0.95 - right)

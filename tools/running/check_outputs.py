@@ -1,4 +1,4 @@
-"""Check a page's outputs with nbval: `python -m tools.running.check_outputs PAGE EXECUTED`.
+"""Check a page's outputs with nbval.
 
 Papermill has run what becomes the page. Every output of that run must be the one that the committed
 notebook stores, as nbval compares them, and every figure must show what the stored picture does. A
@@ -7,10 +7,10 @@ run to which a profile gave other parameters has nothing stored to be compared w
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from copy import deepcopy
 from difflib import unified_diff
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,16 +50,14 @@ class Comparison:
         self.comparison_traceback += [f"mismatch '{kind}'", *shown]
 
 
-def check_outputs(page: str, executed: str) -> None:
-    """Exit with what differs when an output or a figure does."""
+def check_outputs(page: str, executed: Path) -> str:
+    """What of a page's run differs from the committed notebook, and what to do; else nothing."""
     path, run = committed(page), nbformat.read(executed, as_version=4)
     if not has_own_parameters(run):
-        return
+        return ""
     stored = nbformat.read(path, as_version=4)
     said = compare_run(page, stored, run) or compare_figures(page, stored, run)
-    if said:
-        print(f"{path}: the outputs are not the stored ones.\n\n{said}\n\n{AGAIN}")
-        sys.exit(1)
+    return said and f"{path}: the outputs are not the stored ones.\n\n{said}\n\n{AGAIN}"
 
 
 def has_own_parameters(run: NotebookNode) -> bool:
@@ -109,7 +107,3 @@ def compare_figures(page: str, stored: NotebookNode, run: NotebookNode) -> str:
             if found := difference(of_cell(cell), small(drawn) if drawn else None):
                 said.append(f"{place(page, cell.source)}: {figure['name']}: {found}")
     return "\n".join(said)
-
-
-if __name__ == "__main__":
-    check_outputs(*sys.argv[1:])
