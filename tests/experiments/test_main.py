@@ -18,13 +18,6 @@ class TestCommandLine:
         main([*options(tiny, tmp_path, "nll"), "--list"])
         assert "0 of 3 epochs" in capsys.readouterr().out
 
-    def test_estimate_times_each_network_once_and_leaves_nothing(self, tiny, tmp_path, capsys):
-        main([*options(tiny, tmp_path, "weight-decay"), "--estimate"])
-        shown = capsys.readouterr().out
-        assert shown.startswith("weight-decay: 4 runs of 8 epochs, one epoch takes 0.")
-        assert shown.endswith("\nall: less than a minute\n")
-        assert list(tmp_path.iterdir()) == []
-
     def test_failed_runs_are_an_error(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit) as stop:
             main(options(tiny, tmp_path, "broken"))

@@ -53,7 +53,7 @@ def test_is_said_before_the_first_run(tiny, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(runner, "run_experiment", stop)
     with pytest.raises(KeyboardInterrupt):
         run_grid(plan_grid("weight-decay", "cpu", tiny), tmp_path, tmp_path)
-    assert "weight-decay: 4 runs of 8 epochs, one epoch takes 0." in capsys.readouterr().out
+    assert "weight-decay: 4 runs of 8 epochs, one epoch takes " in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,7 +94,6 @@ class TestFailures:
         [
             RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
             OSError(28, "No space left on device"),
-            TypeError("a mistake"),
         ],
     )
     def test_whatever_a_later_run_raises(self, tiny, tmp_path, fail, error):

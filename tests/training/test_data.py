@@ -132,11 +132,6 @@ class TestDigits:
             np.testing.assert_allclose(part.mean, mean, atol=5e-5)
             np.testing.assert_allclose(part.std, std, atol=5e-5)
 
-    def test_is_the_same_each_time(self):
-        assert all(
-            (a.images == b.images).all() for a, b in zip(load_digits(), load_digits(), strict=True)
-        )
-
 
 @real_data
 class TestRealCifar100:
