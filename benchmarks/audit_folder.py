@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import subprocess
 import sys
-import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +28,6 @@ import numpy as np
 
 from benchmarks.measured import facts, store
 
-REPORT = "a report"
 FILES, CLASSES, SEED = 50, 10, 0
 RUNS, LONG = 3, 30.0  # seconds
 REGIONS = ["north", "south", "east", "west", "abroad"]
@@ -64,13 +61,11 @@ HERE = """
 from calib_audit import report
 print(report({folder!r}, **{options!r}).measures.ece)
 """
-# At the end of each program.
+# At the end of each program. Not ru_maxrss, which begins with that of the process that started it.
 PEAK = r"""
-if __name__ == "__main__":
-    import pathlib, re, resource
-    # Not ru_maxrss, which begins with that of the process that started this one.
-    own = int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
-    print("peak", max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+import pathlib, re, resource
+own = int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+print("peak", max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
 """
 
 
@@ -95,18 +90,18 @@ def main() -> None:
 
 def contenders(folder: str, binary: bool) -> dict[str, str]:
     """The program of each; first the bare scan, to compare with."""
-    options: dict[str, Any] = {"group": "region", "time": "day:D"} if binary else {}
-    columns = ["score", "label", "region", "day"]
-    if not binary:
-        columns = ["label", *(f"prob_{k}" for k in range(CLASSES))]
+    columns = ["label", *(f"prob_{k}" for k in range(CLASSES))]
+    options: dict[str, Any] = {}
+    if binary:
+        columns = ["score", "label", "region", "day"]
+        options = {"group": "region", "time": "day:D"}
     programs = {"a bare scan by pyarrow.dataset": SCAN.format(folder=folder, columns=columns)}
     if binary and find_spec("duckdb"):
         programs["a query by DuckDB"] = DUCKDB.format(folder=folder)
     if binary and find_spec("pandas"):
         programs["pandas, chunk by chunk"] = PANDAS.format(folder=folder)
-    bare = options | {"cross_fit": 0}
-    programs[REPORT] = HERE.format(folder=folder, options=bare)
-    programs[f"{REPORT}, with recalibrators"] = HERE.format(folder=folder, options=options)
+    programs["a report"] = HERE.format(folder=folder, options=options | {"cross_fit": 0})
+    programs["a report, with recalibrators"] = HERE.format(folder=folder, options=options)
     return programs
 
 
@@ -118,32 +113,22 @@ def measured(programs: dict[str, str]) -> list[dict[str, Any]]:
         for name, program in programs.items():
             if not runs[name] or runs[name][0][0] < LONG:
                 runs[name].append(run(program))
-    first = None
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, found in runs.items():
         seconds, mb = min(each[0] for each in found), max(each[1] for each in found)
-        first = first or seconds
-        rows.append({"name": name, "seconds": seconds, "ratio": seconds / first, "mb": mb})
-        print(f"{name:<40} {seconds:>8.2f} s {seconds / first:>7.2f} {mb:>8.0f} MB", flush=True)
+        ratio = seconds / rows[0]["seconds"] if rows else 1.0
+        rows.append({"name": name, "seconds": seconds, "ratio": ratio, "mb": mb})
     return rows
 
 
 def run(program: str) -> tuple[float, float]:
     """Seconds, and the memory of the largest process in MB."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "contender.py"
-        path.write_text(program + PEAK, "utf-8")
-        paths = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
-        environment = os.environ | {"PYTHONPATH": paths}
-        start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, path], env=environment, capture_output=True, text=True, check=False
-        )
-        seconds = time.perf_counter() - start
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    said = dict(re.findall(r"^(seconds|peak) (.+)$", done.stdout, re.MULTILINE))
-    return float(said.get("seconds", seconds)), int(said["peak"]) * 1024 / 1e6
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", program + PEAK], stdout=subprocess.PIPE, text=True, check=True
+    )
+    seconds = time.perf_counter() - start
+    return seconds, int(done.stdout.split()[-1]) * 1024 / 1e6
 
 
 def month(n: int, rng: np.random.Generator) -> dict[str, Any]:

@@ -23,10 +23,6 @@ more than 20 seconds of CPU time is stopped, and says "over budget".
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-
 import argparse
 import contextlib
 import io
@@ -46,23 +42,14 @@ import torch
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.measured import facts, store
+from benchmarks.measured import on_one_thread, store
 from calib_utils import recalibration as ours
 
 SIZES = ("5000x100", "50000x100", "50000x1000")
 TEMPERATURE = 2.0
 NEW_SAMPLES = 10_000
 BUDGET = 20.0  # seconds, for a fit of a peer
-PACKAGES = (
-    "numpy",
-    "scipy",
-    "torch",
-    "scikit-learn",
-    "netcal",
-    "probmetrics",
-    "betacal",
-    "torch-uncertainty",
-)
+PEERS = ("scikit-learn", "netcal", "probmetrics", "betacal", "torch-uncertainty")
 
 Predict = Callable[[np.ndarray], np.ndarray]  # from logits to probabilities
 
@@ -113,11 +100,6 @@ def fit_ours(make: Callable[[], ours.Recalibrator]) -> Callable[[Samples], Predi
     return fit
 
 
-def stopped_early(steps: int) -> Callable[[Samples], Predict]:
-    """Plain matrix scaling, stopped as peers are: with few samples its optimum is infinite."""
-    return fit_ours(lambda: ours.MatrixScaling(max_steps=steps))
-
-
 def torch_recipe(
     start: float, temperature_of: Callable[[torch.Tensor], torch.Tensor], **settings: Any
 ) -> Callable[[Samples], Predict]:
@@ -142,11 +124,6 @@ def torch_recipe(
     return fit
 
 
-def known_recipe(steps: int) -> Callable[[Samples], Predict]:
-    """As many people know it: on T, in small steps."""
-    return torch_recipe(1.5, lambda t: t, lr=0.01, max_iter=steps)
-
-
 def fit_on_probs(name: str, *arguments: Any, **more: Any) -> Callable[[Samples], Predict]:
     """A peer, "module:name", that takes probabilities, in float64, and maps new ones."""
 
@@ -159,22 +136,27 @@ def fit_on_probs(name: str, *arguments: Any, **more: Any) -> Callable[[Samples],
     return fit
 
 
-def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predict]:
+def torch_uncertainty(
+    name: str, settings: Callable[[int, int], dict[str, Any]] = lambda n, k: {}
+) -> Callable[[Samples], Predict]:
+    """A scaler with settings for (N, K) logits."""
+
     def fit(samples: Samples) -> Predict:
-        k = samples.logits.shape[1]
-        lam = arguments.get("strength", 0.0) * k**2 / len(samples.logits)
-        more = (
-            {"num_classes": k}
-            if name in ("VectorScaler", "MatrixScaler", "DirichletScaler")
-            else {}
-        )
-        if lam:
-            more |= {"lambda_reg": lam * (k - 1) ** 2, "mu_reg": lam}
-        scaler = resolve_name(f"torch_uncertainty.post_processing:{name}")(**more)
+        make = resolve_name(f"torch_uncertainty.post_processing:{name}")
+        scaler = make(**settings(*samples.logits.shape))
         scaler.fit(samples.loader, progress=False)
         return lambda z: torch.softmax(scaler(torch.from_numpy(z)).double(), dim=1).detach().numpy()
 
     return fit
+
+
+def of_classes(n: int, k: int) -> dict[str, Any]:
+    return {"num_classes": k}
+
+
+def odir(n: int, k: int) -> dict[str, Any]:
+    """As strong as ours."""
+    return {"num_classes": k, "lambda_reg": (k * (k - 1)) ** 2 / n, "mu_reg": k**2 / n}
 
 
 def scikit_temperature(samples: Samples) -> Predict:
@@ -223,8 +205,9 @@ def one_versus_rest(name: str, **arguments: Any) -> Callable[[Samples], Predict]
 METHODS: dict[str, dict[str, Callable[[Samples], Predict]]] = {
     "temperature": {
         "calib_utils": fit_ours(ours.TemperatureScaling),
-        "known recipe, 50 steps": known_recipe(50),
-        "known recipe, 200 steps": known_recipe(200),
+        # As many people know it: on T, in small steps.
+        "known recipe, 50 steps": torch_recipe(1.5, lambda t: t, lr=0.01, max_iter=50),
+        "known recipe, 200 steps": torch_recipe(1.5, lambda t: t, lr=0.01, max_iter=200),
         "torch, strong Wolfe on log T": torch_recipe(
             0.0, torch.exp, max_iter=50, line_search_fn="strong_wolfe"
         ),
@@ -238,15 +221,16 @@ METHODS: dict[str, dict[str, Callable[[Samples], Predict]]] = {
         "calib_utils": fit_ours(ours.VectorScaling),
         "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.VectorScalingCalibrator"),
         "probmetrics, SVS (ridge)": fit_on_probs("probmetrics.calibrators:SVSCalibrator"),
-        "torch-uncertainty": torch_uncertainty("VectorScaler"),
+        "torch-uncertainty": torch_uncertainty("VectorScaler", of_classes),
         "netcal": fit_on_probs("netcal.scaling:LogisticCalibration"),
     },
     "matrix, plain": {
         "calib_utils": fit_ours(ours.MatrixScaling),
-        "calib_utils, stopped after 20 steps": stopped_early(20),
+        # As peers are: with few samples the optimum is infinite.
+        "calib_utils, stopped after 20 steps": fit_ours(lambda: ours.MatrixScaling(max_steps=20)),
         "scikit-learn": scikit_matrix,
         "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.MatrixScalingCalibrator"),
-        "torch-uncertainty": torch_uncertainty("MatrixScaler"),
+        "torch-uncertainty": torch_uncertainty("MatrixScaler", of_classes),
     },
     "matrix, regularised": {
         "calib_utils": fit_ours(lambda: ours.MatrixScaling(regularization=1.0))
@@ -257,7 +241,7 @@ METHODS: dict[str, dict[str, Callable[[Samples], Predict]]] = {
     },
     "Dirichlet (ODIR)": {
         "calib_utils": fit_ours(ours.DirichletCalibration),
-        "torch-uncertainty": torch_uncertainty("DirichletScaler", strength=1.0),
+        "torch-uncertainty": torch_uncertainty("DirichletScaler", odir),
     },
     "histogram, one-versus-rest": {
         "calib_utils": one_versus_rest("HistogramBinning"),
@@ -371,16 +355,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", nargs="+", default=SIZES, help="such as 5000x100")
     sizes = parser.parse_args().sizes
+    results: dict[str, Any] = on_one_thread("scipy", "torch", *PEERS)
     torch.set_num_threads(1)
-    results: dict[str, Any] = {
-        "threads": torch.get_num_threads(),
-        **facts(*PACKAGES),
-        "temperature": TEMPERATURE,
-        "budget_s": BUDGET,
-        "clock": "the least of up to five warm fits",
-        "true_map": {},
-        "rows": [],
-    }
+    results |= {"temperature": TEMPERATURE, "budget_s": BUDGET, "true_map": {}, "rows": []}
+    results["clock"] = "the least of up to five warm fits"
     for size in sizes:
         n, k = map(int, size.split("x"))
         samples, new = draw(n, k, seed=0), draw(NEW_SAMPLES, k, seed=1)

@@ -21,10 +21,10 @@ LONGEST = [
     f"tests/{room}/test_{name}.py"
     for room, name in (
         ("tools", "pipeline_build"),
-        ("experiments", "experiments"),
+        ("experiments", "runner"),
         ("book", "play_figures"),
         ("metrics", "torchmetric"),
-        ("training", "loop"),
+        ("training", "checkpoints"),
     )
 ]
 

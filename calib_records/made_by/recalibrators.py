@@ -28,7 +28,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +60,8 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 from calib_utils.records import Recalibrated, list_records, load_record
-from calib_utils.records.recalibrated import save_recalibrated
+from calib_utils.records.installed import folder_of
+from calib_utils.records.npz import write_npz
 
 # Name: (what differs, {network: (name in the file, layers or relative width)}).
 FAMILIES: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
@@ -264,7 +265,25 @@ def make(source: str, dataset: str, networks: Iterator[Network], made: dict[str,
     if len({len(of_each["none"]) for of_each in losses}) == 1:
         mean = {name: np.mean([of_each[name] for of_each in losses], axis=0) for name in METHODS}
         made = made | {"errors_of_mean": {name: paired_error(mean, name) for name in METHODS}}
-    print(save_recalibrated(rows, source, dataset, made))
+    print(save(rows, source, dataset, made))
+
+
+def save(rows: list[Recalibrated], source: str, dataset: str, made: dict[str, Any]) -> Path:
+    """Write the results for the networks of one source on one data set, replacing an older file."""
+    kept = [row for row in rows if row.confidences is not None]
+    arrays = {
+        "bins": np.array([row.bins for row in rows], np.float32),
+        "confidences": np.array([row.confidences for row in kept], np.float16),
+        "correct": np.array([row.correct for row in kept], np.bool_),
+    }
+    names = [field.name for field in fields(Recalibrated) if field.name not in arrays]
+    facts = [
+        {name: getattr(row, name) for name in names} | {"of_each": row.confidences is not None}
+        for row in rows
+    ]
+    path = folder_of("recalibrated") / f"{source}.{dataset}.npz"
+    write_npz(path, arrays, {"made": made, "rows": facts})
+    return path
 
 
 def main() -> None:

@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import calib_utils.training  # noqa: F401  explains what to do without PyTorch
-from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.one_run import epochs_done, has_record
 from calib_utils.experiments.runner import run_grid
 from calib_utils.records.experiments import load_experiment
 from calib_utils.training.networks import check_options
-from calib_utils.training.progress import progress_bars
-from calib_utils.training.timing import duration
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """List, time or make the runs of one or more grids."""
+    """List or make the runs of one or more grids."""
     parser = _parser()
     args = parser.parse_args(arguments)
     before = signal.signal(signal.SIGTERM, _stop)
@@ -34,8 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             check_options(**run.network)
         if args.list:
             _list(runs, args)
-        elif args.estimate:
-            _estimate(runs, args)
         else:
             _make(runs, args)
     except (ValueError, OSError, ImportError, ArithmeticError, RuntimeError, MemoryError) as error:
@@ -70,9 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")
     add("--device", choices=("cpu", "cuda"), help="default: the GPUs if there are any")
     add("--grids", type=Path, metavar="FILE", help="other grids than the course's")
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--list", action="store_true", help="only list what is there and missing")
-    instead.add_argument("--estimate", action="store_true", help="only time an epoch of each net")
+    add("--list", action="store_true", help="only list what is there and missing")
     return parser
 
 
@@ -84,12 +77,6 @@ def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:
         else:
             state = f"{epochs_done(run, args.folder)} of {run.recipe.epochs} epochs"
         print(f"{run.grid + '/' + run.name:<45} {state}")
-
-
-def _estimate(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    missing = {run.training: run for run in runs if not has_record(run, args.records)}
-    cost = estimate(list(missing.values()), args.folder, args.device, progress_bars(True))
-    print("\n".join([*cost.sentences, f"all: {duration(cost.seconds)}"]))
 
 
 def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:

@@ -76,7 +76,7 @@ def _seconds_an_epoch(run: Run, device: str | None) -> float | None:
 
 def _costs_the_same(run: Run) -> str:
     what = [run.network, run.recipe.batch_size, run.dataset, run.training_images, run.recipe.share]
-    return json.dumps([*what, run.test_every_epoch, run.validate_every_epoch], sort_keys=True)
+    return json.dumps([*what, run.test_every_epoch], sort_keys=True)
 
 
 def _span(values: Sequence[float], form: str) -> str:

@@ -26,7 +26,6 @@ _KINDS: dict[str, tuple[type, type]] = {
     "factor": (str, str),
     "forecasts": (list, str),
     "levels": (dict, dict),
-    "logits": (int, int),
     "made_by": (str, str),
     "network": (dict, object),
     "recipe": (dict, object),
@@ -35,7 +34,6 @@ _KINDS: dict[str, tuple[type, type]] = {
     "training_images": (int, int),
     "values": (list, object),
 }
-_OF_GRID = {*_KINDS, "validate_every_epoch"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +44,6 @@ class Run(Experiment):
         recipe: see `calib_utils.records.Recipe`.
         test_every_epoch: whether the history has error, NLL, ECE, bins and correctness on the
             test images, and the temperature.
-        validate_every_epoch: whether it has error and NLL on the validation images, and the
-            weights of lowest NLL are kept.
-        logits: the number of validation and test images whose logits are stored as well.
 
     Example:
         >>> run = plan_grid("depth", "core")[0]
@@ -58,14 +53,11 @@ class Run(Experiment):
 
     recipe: Recipe
     test_every_epoch: bool
-    validate_every_epoch: bool = False
-    logits: int = 0
 
     @property
     def settings(self) -> dict[str, Any]:
         """Everything that determines the result of the run and the place of its record, as JSON."""
-        besides = {"test_every_epoch", "validate_every_epoch", "logits"}
-        plan = {k: v for k, v in asdict(self).items() if k not in besides}
+        plan = {k: v for k, v in asdict(self).items() if k != "test_every_epoch"}
         return plan | {"recipe": recipe_settings(self.recipe)}
 
     @property
@@ -74,11 +66,9 @@ class Run(Experiment):
         places = {"grid", "protocol", "name", "factor", "value", "level"}
         what = {k: v for k, v in self.settings.items() if k not in places}
         # Settings that a later version adds to the recipe do not change the names of older runs.
-        # Early stopping does not change the training, only the epoch whose weights are used.
-        defaults = completed_recipe({}) | {"early_stopping": self.recipe.early_stopping}
+        defaults = completed_recipe({})
         what["recipe"] = {k: v for k, v in what["recipe"].items() if v != defaults[k]}
-        validated = ["validated"] if self.validate_every_epoch else []
-        text = json.dumps([what, self.test_every_epoch, *validated], sort_keys=True)
+        text = json.dumps([what, self.test_every_epoch], sort_keys=True)
         return f"{self.network['name']}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -102,7 +92,7 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
 
     Raises:
         ValueError: if there is no such grid or protocol, an entry of it is missing or invalid, or
-            its networks were not trained by this module.
+            its networks are no longer trained by this module.
 
     Example:
         >>> runs = plan_grid("depth", protocol="core")
@@ -112,12 +102,11 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     common, entries = _entries(_read(file), grid, protocol)
     if "made_by" in entries:
         raise ValueError(
-            f"grid: the networks of {grid!r} were trained by {entries['made_by']}, which is no "
-            "longer a part of this module; their records can be read"
+            f"grid: the networks of {grid!r} were trained by {entries['made_by']}, and this module "
+            "trains them no more; their records can be read"
         )
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
-    validated = entries.get("validate_every_epoch", False)
     of_recipe = {field.name for field in fields(Recipe)}
     runs = []
     network = entries["network"]
@@ -137,8 +126,6 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
                 training_images=entries.get("training_images", common["training_images"]),
                 recipe=_recipe(settings | {k: v for k, v in level.items() if k in of_recipe}),
                 test_every_epoch=entries.get("test_every_epoch", False),
-                validate_every_epoch=validated is True or value in (validated or []),
-                logits=entries.get("logits", 0),
             )
         )
     if len({run.name for run in runs}) < len(runs):
@@ -215,7 +202,7 @@ def _entries(
     values = {"levels" if "levels" in entries else "values"}
     varies = bool(entries.get("factor"))
     _require(f"grid: {grid!r}", entries, {"network", "seeds"} | (values if varies else set()))
-    if unknown := entries.keys() - _OF_GRID - plans["protocols"].keys():
+    if unknown := entries.keys() - _KINDS.keys() - plans["protocols"].keys():
         raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
     if values <= entries.keys() and not varies:
         raise ValueError(f"grid: {grid!r} has {values.pop()}, and lacks their factor")
@@ -227,15 +214,6 @@ def _entries(
             for value in inside if kind in (dict, list) else ():
                 _require_kind(f"{what}: in {name}", value, inner)
     _require(f"grid: {grid!r}: its network", entries["network"], {"name"})
-    levels = [value for value, _ in _levels(entries)]
-    validated = entries.get("validate_every_epoch", False)
-    if type(validated) is not bool and not (
-        type(validated) is list and all(value in levels for value in validated)
-    ):
-        raise ValueError(
-            f"grid: {grid!r}: validate_every_epoch: expected true or false, or a list of some of "
-            f"{levels}, found {validated!r}"
-        )
     return common, entries
 
 

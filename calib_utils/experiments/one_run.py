@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from calib_utils.experiments.grids import Run
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
 from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import ExperimentRecord, PredictionRecord, save_record
+from calib_utils.records import ExperimentRecord
 from calib_utils.records.experiments import experiment_path, load_experiment, save_experiment
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits, train_validation_split
@@ -31,7 +30,6 @@ __all__ = [
     "epochs_done",
     "has_record",
     "load_images",
-    "logits_name",
     "run_experiment",
     "time_run",
     "trained",
@@ -52,8 +50,7 @@ def run_experiment(
     Args:
         run: what to train.
         folder: for the checkpoint.
-        records: for the record, and in the folder "predictions" there for the logits, if the
-            grid asks for them; the course's own by default.
+        records: for the record; the course's own by default.
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """
@@ -86,15 +83,7 @@ def run_experiment(
         hardware=made["hardware"],
         date=made["date"],
     )
-    if run.logits:
-        for split, z, data in (("validation", on_validation, validation), ("test", logits, test)):
-            _save_logits(run, record, split, z[: run.logits], data.labels[: run.logits], records)
-    save_experiment(record, records)  # last, because it marks the run as complete
-
-
-def logits_name(run: Run) -> str:
-    """The name of the `calib_utils.records.PredictionRecord` with the logits of a run."""
-    return f"{run.grid}.{run.protocol}.{run.name}"
+    save_experiment(record, records)
 
 
 def _fit(model: nn.Module, training: Any, device: str | None) -> dict[str, float]:
@@ -107,49 +96,13 @@ def _fit(model: nn.Module, training: Any, device: str | None) -> dict[str, float
     }
 
 
-def _save_logits(
-    run: Run,
-    record: ExperimentRecord,
-    split: str,
-    logits: np.ndarray,
-    labels: np.ndarray,
-    records: Path | str | None,
-) -> None:
-    """Store logits rounded to 1/32, which changes a probability by less than 2 % of itself."""
-    z = logits.astype(np.float64)
-    z = np.round(32 * (z - z.max(axis=1, keepdims=True))) / 32
-    save_record(
-        PredictionRecord(
-            name=logits_name(run),
-            split=split,
-            logits=z,
-            labels=labels,
-            model=run.network["name"],
-            dataset=f"{run.training_images:,} training images of {run.dataset}; "
-            f"the first {len(labels):,} {split} images",
-            recipe=record.recipe,
-            seed=run.seed,
-            epochs=len(record.history),
-            versions=record.versions,
-            hardware=record.hardware,
-            date=record.date,
-            test_accuracy=1 - record.error,
-            seconds_per_epoch=median(entry["seconds"] for entry in record.history),
-            further={"network": run.network},
-        ),
-        Path(records) / "predictions" if records else None,
-    )
-
-
 def time_run(run: Run, device: str | None = None) -> float:
     """The seconds of one epoch of ``run``, including its metrics on the test images, if any."""
-    _, validation, _ = load_images(run.dataset, run.training_images)
     return time_epoch(
         _network(run),
         _training_set(run),
         run.recipe,
         device=device,
-        validation=validation if run.validate_every_epoch else None,
         after_epoch=_after_epoch(run, device),
     )
 
@@ -206,7 +159,6 @@ def trained(
     run: Run, device: str | None, progress: bool, checkpoint: Path
 ) -> tuple[nn.Module, list[dict[str, Any]]]:
     """The network of a run and its history; epochs that the checkpoint lacks are trained."""
-    _, validation, _ = load_images(run.dataset, run.training_images)
     model = _network(run)
     history = train(
         model,
@@ -215,7 +167,6 @@ def trained(
         seed=run.seed,
         device=device,
         checkpoint=checkpoint,
-        validation=validation if run.validate_every_epoch else None,
         after_epoch=_after_epoch(run, device),
         progress=progress,
     )

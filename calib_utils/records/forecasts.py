@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ import numpy as np
 from calib_utils.records.installed import folder_of
 from calib_utils.records.rows import load_rows
 
-__all__ = ["Forecast", "forecasts_path", "load_forecasts"]
-
-_OF_EACH = {"losses": np.float16, "confidences": np.float16, "correct": np.bool_}
+__all__ = ["Forecast", "load_forecasts"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +71,12 @@ class Forecast:
     correct: np.ndarray | None = None
 
 
-def load_forecasts(
-    grid: str, protocol: str, folder: Path | str | None = None
-) -> tuple[list[Forecast], dict[str, Any]]:
+def load_forecasts(grid: str, protocol: str) -> tuple[list[Forecast], dict[str, Any]]:
     """Read the forecasts of a grid's networks, and how they were made.
 
     Args:
         grid: such as "ensembles".
-        protocol: such as "cpu".
-        folder: where to look; the course's own by default.
+        protocol: such as "core".
 
     Raises:
         ValueError: if there is none, or if its file is damaged.
@@ -92,13 +86,8 @@ def load_forecasts(
         Traceback (most recent call last):
         ValueError: grid: there are no forecasts of 'ensembles' in the protocol 'none'
     """
-    path = forecasts_path(grid, protocol, folder)
+    path = folder_of("forecasts") / f"{grid}.{protocol}.npz"
     if not path.exists():
         raise ValueError(f"grid: there are no forecasts of {grid!r} in the protocol {protocol!r}")
     what = f"grid: the file of forecasts of {grid!r} in {protocol!r}"
-    return load_rows(path, Forecast, _OF_EACH, "forecasts", what)
-
-
-def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:
-    """Where the forecasts of a grid are stored, whether they exist or not."""
-    return Path(folder or folder_of("forecasts")) / f"{grid}.{protocol}.npz"
+    return load_rows(path, Forecast, ("losses", "confidences", "correct"), "forecasts", what)

@@ -91,13 +91,12 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
-    varied, warmup = _varied(runs), recipe.get("warmup_epochs", 0)
+    varied = _varied(runs)
     drops = " and ".join(map(str, recipe["milestones"]))
     settings = {
         "epochs": f"{recipe['epochs']} epochs",
         "batch_size": f"batches of {recipe['batch_size']}",
         "learning_rate": f"learning rate {recipe['learning_rate']:g}",
-        "warmup_epochs": f"a tenth of it up to epoch {warmup}" if warmup else "",
         "milestones": f"divided by ten after epochs {drops}" if drops else "",
     }
     common = [text for name, text in settings.items() if text and name not in varied]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils.records.installed import folder_of
-from calib_utils.records.rows import load_rows, save_rows
+from calib_utils.records.rows import load_rows
 
-__all__ = ["Recalibrated", "load_recalibrated", "recalibrated_path", "save_recalibrated"]
-
-_OF_EACH = {"confidences": np.float16, "correct": np.bool_}
+__all__ = ["Recalibrated", "load_recalibrated"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,42 +78,12 @@ class Recalibrated:
         return float(np.abs(self.bins[2] - self.bins[1]).sum() / self.bins[0].sum())
 
 
-def save_recalibrated(
-    rows: list[Recalibrated],
-    source: str,
-    dataset: str,
-    made: dict[str, Any],
-    folder: Path | str | None = None,
-) -> Path:
-    """Write the results for the networks of one source on one data set, replacing an older file.
-
-    Args:
-        rows: at least one.
-        source: such as "public".
-        dataset: such as "cifar100".
-        made: where the predictions are from, and how the rest was computed, as JSON.
-        folder: where to write; the course's own by default.
-
-    Raises:
-        ValueError: if there is no row, or if rows keep different numbers of images.
-
-    Example:
-        >>> save_recalibrated([], "public", "cifar100", {})
-        Traceback (most recent call last):
-        ValueError: rows: expected at least one, found none
-    """
-    return save_rows(recalibrated_path(source, dataset, folder), rows, _OF_EACH, "rows", made)
-
-
-def load_recalibrated(
-    source: str, dataset: str, folder: Path | str | None = None
-) -> tuple[list[Recalibrated], dict[str, Any]]:
+def load_recalibrated(source: str, dataset: str) -> tuple[list[Recalibrated], dict[str, Any]]:
     """Read the results for the networks of one source on one data set, and how they were made.
 
     Args:
         source: "public", 19 networks that others trained at full size, or "course", our own.
         dataset: "cifar100", or "cifar10" for the public ones.
-        folder: where to look; the course's own by default.
 
     Raises:
         ValueError: if there is none, or if its file is damaged.
@@ -126,16 +93,11 @@ def load_recalibrated(
         >>> [row.network for row in rows if row.method == "none"][:2]
         ['ResNet-20', 'ResNet-32']
     """
-    path = recalibrated_path(source, dataset, folder)
+    path = folder_of("recalibrated") / f"{source}.{dataset}.npz"
     if not path.exists():
         known = ", ".join(sorted(one.stem for one in path.parent.glob("*.npz"))) or "none"
         raise ValueError(
             f"source: there is nothing of {source!r} on {dataset!r}; there are: {known}"
         )
     what = f"source: the file of {source!r} on {dataset!r}"
-    return load_rows(path, Recalibrated, _OF_EACH, "rows", what)
-
-
-def recalibrated_path(source: str, dataset: str, folder: Path | str | None) -> Path:
-    """Where it is stored, whether it exists or not."""
-    return Path(folder or folder_of("recalibrated")) / f"{source}.{dataset}.npz"
+    return load_rows(path, Recalibrated, ("confidences", "correct"), "rows", what)

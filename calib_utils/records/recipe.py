@@ -15,7 +15,10 @@ FIRST_SETTINGS = {
 }
 
 # What `Recipe` had for a while, and what it was where it changed nothing.
-_FORMER = {"reward_steps": 0, "kl_price": 0.0}
+_FORMER = {
+    **{"label_smoothing": 0.0, "mixup_alpha": 0.0, "focal_gamma": 0.0, "ema_decay": 0.0},
+    **{"warmup_epochs": 0, "early_stopping": False, "reward_steps": 0, "kl_price": 0.0},
+}
 
 # The share of a one-cycle training in which its learning rate grows.
 _RISE = 0.2
@@ -35,17 +38,6 @@ class Recipe:
         weight_decay: on all parameters.
         crop_padding: pixels of black border added before a random crop; 0 for no crop.
         flip: whether half of the images are mirrored.
-        label_smoothing: see `calib_utils.training.label_smoothing`; 0 for none.
-        mixup_alpha: see `calib_utils.training.mixup`; 0 for none.
-        focal_gamma: of the focal loss (Lin et al. 2017, equation 4); 0 for plain cross-entropy.
-        ema_decay: if above 0, the network ends with an exponential moving average (EMA) of its
-            weights and batch statistics: after each step, this share of the average is kept, and
-            the rest comes from the new weights (Polyak and Juditsky 1992; Tarvainen and Valpola
-            2017, section 2).
-        warmup_epochs: epochs at the start with a tenth of the learning rate (He et al. 2016,
-            section 4.2).
-        early_stopping: whether the network ends with the weights after the epoch of lowest NLL
-            on the validation images. All epochs are run.
         optimizer: "sgd" or "adamw" (Loshchilov and Hutter 2019).
         share: of the training data, its first part, that the network is trained on; above 0.
         schedule: of the learning rate: "steps"; or "one-cycle", where it grows from 0 for the first
@@ -71,12 +63,6 @@ class Recipe:
     weight_decay: float = 5e-4
     crop_padding: int = 4
     flip: bool = True
-    label_smoothing: float = 0.0
-    mixup_alpha: float = 0.0
-    focal_gamma: float = 0.0
-    ema_decay: float = 0.0
-    warmup_epochs: int = 0
-    early_stopping: bool = False
     optimizer: str = "sgd"
     share: float = 1.0
     schedule: str = "steps"
@@ -91,11 +77,6 @@ class Recipe:
             "momentum": (0 <= self.momentum < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "a number of at least 0"),
             "crop_padding": (self.crop_padding >= 0, "at least 0"),
-            "label_smoothing": (0 <= self.label_smoothing < 1, "at least 0 and below 1"),
-            "mixup_alpha": (0 <= self.mixup_alpha < math.inf, "a number of at least 0"),
-            "focal_gamma": (0 <= self.focal_gamma < math.inf, "a number of at least 0"),
-            "ema_decay": (0 <= self.ema_decay < 1, "at least 0 and below 1"),
-            "warmup_epochs": (self.warmup_epochs >= 0, "at least 0"),
             "optimizer": (self.optimizer in ("sgd", "adamw"), "'sgd' or 'adamw'"),
             "share": (0 < self.share <= 1, "above 0 and at most 1"),
             "schedule": (self.schedule in ("steps", "one-cycle"), "'steps' or 'one-cycle'"),
@@ -109,8 +90,7 @@ class Recipe:
         if self.schedule == "one-cycle":
             done = epoch / self.epochs
             return self.learning_rate * min(done / _RISE, (1 - done) / (1 - _RISE))
-        tenths = sum(epoch >= m for m in self.milestones) + (epoch < self.warmup_epochs)
-        return self.learning_rate * 0.1**tenths
+        return self.learning_rate * 0.1 ** sum(epoch >= m for m in self.milestones)
 
 
 # For `load_digits`, chosen on its validation part: a mirrored digit is not a digit, and without

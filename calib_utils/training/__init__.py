@@ -29,10 +29,7 @@ from calib_utils.training.data import (
 )
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
-from calib_utils.training.losses import label_smoothing, mixup
-from calib_utils.training.networks import (
-    build_model,
-)
+from calib_utils.training.networks import build_model
 
 __all__ = [
     "CORRUPTIONS",
@@ -43,10 +40,8 @@ __all__ = [
     "choose_device",
     "corrupt",
     "environment",
-    "label_smoothing",
     "load_digits",
     "load_splits",
-    "mixup",
     "predict_logits",
     "train",
     "train_validation_split",

@@ -1,9 +1,8 @@
 """Save the state of a training run, so that it can continue after it was stopped.
 
-A checkpoint is one safetensors file (no pickles). It has the weights (also those of an average and
-of the best epoch, if the run keeps them), the state of the optimiser and, as JSON, the recipe, the
-seed, the history and the environment of the run. It also has the SHA-256 of all that, because a
-weight with a flipped bit is still a number.
+A checkpoint is one safetensors file (no pickles). It has the weights, the state of the optimiser
+and, as JSON, the recipe, the seed, the history and the environment of the run. It also has the
+SHA-256 of all that, because a weight with a flipped bit is still a number.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -40,7 +38,6 @@ def save_checkpoint(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     facts: dict[str, Any],
-    copies: Mapping[str, nn.Module] = MappingProxyType({}),
 ) -> None:
     """Write the state of a run completely or not at all, replacing an older one.
 
@@ -49,16 +46,11 @@ def save_checkpoint(
         model: the network.
         optimizer: its momentum is saved, or for AdamW both averages and the number of steps.
         facts: see `read_facts`.
-        copies: other states of the network that the run needs, by name, such as "average".
 
     Raises:
         OSError: if the file cannot be written, as on a full disk.
     """
-    tensors = {
-        f"{kind}/{name}": x.contiguous()
-        for kind, network in {"model": model, **copies}.items()
-        for name, x in network.state_dict().items()
-    }
+    tensors = {f"model/{name}": x.contiguous() for name, x in model.state_dict().items()}
     for number, parameter in enumerate(model.parameters()):
         for name, key in _KEPT.items():
             kept = optimizer.state[parameter].get(key)
@@ -78,9 +70,8 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     seed: int,
-    copies: Mapping[str, nn.Module] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Restore ``model``, ``optimizer`` and ``copies`` to the state of a run; return its history.
+    """Restore ``model`` and ``optimizer`` to the state of a run; return its history.
 
     Raises:
         ValueError: if the file is damaged, or has a different recipe, seed or network.
@@ -93,8 +84,9 @@ def load_checkpoint(
             f"checkpoint: {path} was made with {found}, this run asks for {wanted}; "
             "name a different file, or delete this one"
         )
-    networks = {"model": model, **copies}
-    weights = {kind: _of(kind, tensors) for kind in networks}
+    weights = {
+        name.removeprefix("model/"): x for name, x in tensors.items() if name.startswith("model/")
+    }
     state = {name: x for name, x in tensors.items() if name.partition("/")[0] in _KEPT}
     parameters = {
         f"{name}/{n}": (x, key)
@@ -106,14 +98,12 @@ def load_checkpoint(
     }
     # Parameters that get no gradient have no momentum, and without momentum none has.
     fits = _kinds(state).items() <= _kinds(expected).items()
-    same = all(_kinds(weights[k]) == _kinds(x.state_dict()) for k, x in networks.items())
-    if not (same and fits):
+    if not (_kinds(weights) == _kinds(model.state_dict()) and fits):
         raise ValueError(
-            f"checkpoint: {path} is of a different network, or of a run without the averages or "
-            "the best weights that this one keeps; name a different file, or delete this one"
+            f"checkpoint: {path} is of a different network; name a different file, or delete this "
+            "one"
         )
-    for kind, network in networks.items():
-        network.load_state_dict(weights[kind])
+    model.load_state_dict(weights)
     for name, stored in state.items():
         parameter, key = parameters[name]
         # In the parameter's own memory layout, which the fused optimiser expects.
@@ -139,8 +129,6 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         data = path.read_bytes()
         tensors = load(data)
         stored = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__")
-        if stored.keys() == {"facts"}:
-            raise ValueError("it has no checksum, as in the first version")
         if stored.keys() != {"facts", "sha256"}:
             raise ValueError(f"its facts are {sorted(stored)}")
         if stored["sha256"] != _checksum(tensors, stored["facts"]):
@@ -160,12 +148,6 @@ def _checksum(tensors: dict[str, torch.Tensor], text: str) -> str:
         digest.update(f"\n{name} {x.dtype} {tuple(x.shape)}\n".encode())
         digest.update(x.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _of(kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The state that was stored under a name."""
-    prefix = f"{kind}/"
-    return {name[len(prefix) :]: x for name, x in tensors.items() if name.startswith(prefix)}
 
 
 def _kinds(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +18,13 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from calib_utils.metrics import negative_log_likelihood
 from calib_utils.records import Recipe
 from calib_utils.records.recipe import recipe_settings
 from calib_utils.training.batches import Batches, epoch_draws
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
 from calib_utils.training.devices import arithmetic, choose_device, environment
-from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.progress import plain_warnings, progress_bars
 
 __all__ = ["predict_logits", "train"]
@@ -44,7 +39,6 @@ def train(
     seed: int = 0,
     device: torch.device | str | None = None,
     checkpoint: Path | str | None = None,
-    validation: ImageSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
     progress: bool = True,
 ) -> list[dict[str, Any]]:
@@ -57,25 +51,18 @@ def train(
         seed: of the order of the images, the crops and the flips; from 0 to :math:`2^{32} - 1`.
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it exists already, the run
-            continues from it, or ends at once if it was complete. Early stopping does not change
-            the training, so one file serves runs with and without it.
-        validation: images whose error and NLL join each epoch's entry in the history. The
-            weights of lowest NLL are then kept, which early stopping needs.
+            continues from it, or ends at once if it was complete.
         after_epoch: called with the model in evaluation mode; its result joins the epoch's entry in
-            the history. If the weights are averaged, it gets the average, which is also the one
-            validated.
+            the history.
         progress: whether to show a progress bar.
 
     Returns:
         For each epoch its "epoch" (from 1), "learning_rate" (at its start), "train_loss" and
-        "train_accuracy" (over the augmented images during the epoch; a mixed image counts as
-        correct by the share of the predicted class in its target) and "seconds"; up to the one
-        whose weights the model has.
+        "train_accuracy" (over the augmented images during the epoch) and "seconds".
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
-            have classes, early stopping has no validation images, or the checkpoint is damaged, or
-            of a different recipe, seed or network.
+            have classes, or the checkpoint is damaged, or of a different recipe, seed or network.
         FloatingPointError: if the loss stops being a finite number.
 
     Example:
@@ -89,19 +76,11 @@ def train(
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed: expected 0 to {2**32 - 1}, found {seed}")
-    if recipe.early_stopping and validation is None:
-        raise ValueError("validation: early stopping needs images to validate on, found none")
-    # Early stopping chooses the weights to keep, and does not change the training.
-    trained, early_stopping = replace(recipe, early_stopping=False), recipe.early_stopping
     device = _place(model, device)
     optimizer = _optimizer(model, recipe)
-    average = _average(model, recipe)
-    shown = model if average is None else average.module  # what is validated, and kept
-    best = None if validation is None else deepcopy(shown)
-    copies = {name: x for name, x in (("average", average), ("best", best)) if x is not None}
     history: list[dict[str, Any]] = []
     if checkpoint and Path(checkpoint).exists():
-        history = load_checkpoint(Path(checkpoint), model, optimizer, trained, seed, copies)
+        history = load_checkpoint(Path(checkpoint), model, optimizer, recipe, seed)
 
     batches = Batches(data, device, recipe.crop_padding)
     steps = math.ceil(len(data) / recipe.batch_size)
@@ -111,28 +90,18 @@ def train(
     ) as bar:
         for epoch in range(len(history), recipe.epochs):
             bar.set_description_str(f"epoch {epoch + 1} of {recipe.epochs}", refresh=False)
-            entry = _train_epoch(
-                model, batches, optimizer, trained, seed, epoch, bar.update, average
-            )
-            shown.eval()
-            if validation is not None:
-                entry |= _validated(shown, validation, device)
+            entry = _train_epoch(model, batches, optimizer, recipe, seed, epoch, bar.update)
+            model.eval()
             if after_epoch:
-                entry |= after_epoch(shown)
+                entry |= after_epoch(model)
             history.append(entry)
-            if best is not None and _best_epoch(history) == epoch:
-                best.load_state_dict(shown.state_dict())
             if checkpoint:
-                facts = {"recipe": recipe_settings(trained), "seed": seed, "history": history}
+                facts = {"recipe": recipe_settings(recipe), "seed": seed, "history": history}
                 facts["environment"] = environment(device)
-                save_checkpoint(Path(checkpoint), model, optimizer, facts, copies)
+                save_checkpoint(Path(checkpoint), model, optimizer, facts)
             bar.set_postfix(
                 loss=f"{entry['train_loss']:.3f}", accuracy=f"{entry['train_accuracy']:.1%}"
             )
-    if early_stopping and best is not None:
-        shown, history = best, history[: _best_epoch(history) + 1]
-    if shown is not model:
-        model.load_state_dict(shown.state_dict())
     model.eval()
     return history
 
@@ -184,27 +153,6 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     return torch.optim.SGD(model.parameters(), momentum=recipe.momentum, **common)
 
 
-def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
-    """The average of the weights and batch statistics, if the recipe has one."""
-    if not recipe.ema_decay:
-        return None
-    rule = get_ema_multi_avg_fn(recipe.ema_decay)
-    return AveragedModel(model, multi_avg_fn=rule, use_buffers=True)
-
-
-def _validated(model: nn.Module, data: ImageSet, device: torch.device) -> dict[str, float]:
-    logits = predict_logits(model, data, device=device)
-    return {
-        "validation_error": float((logits.argmax(axis=1) != data.labels).mean()),
-        "validation_nll": negative_log_likelihood(logits, data.labels, inputs="logits"),
-    }
-
-
-def _best_epoch(history: list[dict[str, Any]]) -> int:
-    """The epoch of lowest NLL on the validation images, from 0; the first of equal ones."""
-    return min(range(len(history)), key=lambda epoch: history[epoch]["validation_nll"])
-
-
 def _train_epoch(
     model: nn.Module,
     batches: Batches,
@@ -213,7 +161,6 @@ def _train_epoch(
     seed: int,
     epoch: int,
     after_step: Callable[[], Any],
-    average: AveragedModel | None = None,
 ) -> dict[str, Any]:
     """One pass over the images; returns its entry in the history."""
     start = time.perf_counter()
@@ -223,8 +170,7 @@ def _train_epoch(
     order, draws = (x.to(device) for x in epoch_draws(n, recipe, seed, epoch))
     # Summed on the device, because reading a number back at each step would make a GPU wait.
     loss_sum = torch.zeros((), dtype=torch.float64, device=device)
-    correct = torch.zeros((), dtype=torch.float64, device=device)
-    mixed = np.random.default_rng([seed, epoch])
+    correct = torch.zeros((), dtype=torch.int64, device=device)
     model.train()
     for first in range(0, n, recipe.batch_size):
         for group in optimizer.param_groups:
@@ -232,10 +178,7 @@ def _train_epoch(
         end = min(first + recipe.batch_size, n)
         step = slice(first, end)
         images = batches.augmented(order[step], draws[:, step])
-        targets = batches.labels[order[step]]
-        if recipe.mixup_alpha:
-            shares = F.one_hot(targets, batches.n_classes).float()
-            images, targets = mixup(images, shares, recipe.mixup_alpha, mixed)
+        labels = batches.labels[order[step]]
         with torch.autocast(device.type, dtype, enabled=dtype == torch.bfloat16):
             logits = model(images)
         if logits.shape[1] < batches.n_classes:
@@ -243,14 +186,12 @@ def _train_epoch(
                 f"model: expected at least {batches.n_classes} outputs, one for each class, "
                 f"found {logits.shape[1]}"
             )
-        loss = _loss(logits.float(), targets, recipe)
+        loss = F.cross_entropy(logits.float(), labels)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        if average is not None:
-            average.update_parameters(model)
         loss_sum += loss.detach() * (end - first)
-        correct += _right(logits.detach().argmax(dim=1), targets)
+        correct += (logits.detach().argmax(dim=1) == labels).sum()
         after_step()
     entry = {
         "epoch": epoch + 1,
@@ -265,22 +206,3 @@ def _train_epoch(
             "try a lower learning rate"
         )
     return entry
-
-
-def _loss(logits: torch.Tensor, targets: torch.Tensor, recipe: Recipe) -> torch.Tensor:
-    """The loss of a batch with labels (n,), or with mixup's shares (n, K) of the classes."""
-    if targets.ndim == 1 and recipe.label_smoothing:
-        targets = F.one_hot(targets, logits.shape[1]).float()
-    if targets.ndim == 2:
-        targets = F.pad(targets, (0, logits.shape[1] - targets.shape[1]))
-        targets = label_smoothing(targets, recipe.label_smoothing)
-    return focal_loss(logits, targets, recipe.focal_gamma)
-
-
-def _right(predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The number of correct predictions in a batch; a mixed image counts by its class's share."""
-    if targets.ndim == 1:
-        return (predicted == targets).sum()
-    known = targets.shape[1]  # a network may have more outputs than there are classes
-    shares = targets.gather(1, predicted.clamp(max=known - 1)[:, None])[:, 0]
-    return torch.where(predicted < known, shares, 0).sum(dtype=torch.float64)

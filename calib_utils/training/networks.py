@@ -62,9 +62,6 @@ def lenet5(n_classes: int = 100, width: int = 1) -> nn.Module:
         n_classes: number of outputs.
         width: how many times as many channels and units each layer has; 1 in the original.
 
-    Raises:
-        ValueError: if ``width`` is below 1.
-
     Source: LeCun et al. 1998, "Gradient-Based Learning Applied to Document Recognition";
     the modern activation and pooling are those of most later re-implementations.
 
@@ -73,8 +70,6 @@ def lenet5(n_classes: int = 100, width: int = 1) -> nn.Module:
         >>> sum(weights.numel() for weights in model.parameters())
         62006
     """
-    if width < 1:
-        raise ValueError(f"width: expected at least 1, found {width}")
     return nn.Sequential(
         nn.Conv2d(3, 6 * width, kernel_size=5),
         nn.ReLU(),
@@ -107,7 +102,7 @@ def cifar_resnet(
         n_classes: number of outputs.
 
     Raises:
-        ValueError: if there is no such depth or width.
+        ValueError: if there is no such depth.
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition", section 4.2.
 
@@ -118,8 +113,6 @@ def cifar_resnet(
     """
     if depth < 8 or (depth - 2) % 6:
         raise ValueError(f"depth: expected 6n + 2, such as 8, 14 or 20, found {depth}")
-    if width < 1:
-        raise ValueError(f"width: expected at least 1, found {width}")
     n = (depth - 2) // 6
     layers = [convolution(3, width, batch_norm=batch_norm), nn.ReLU()]
     inputs = width

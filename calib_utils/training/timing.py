@@ -24,7 +24,6 @@ def time_epoch(
     recipe: Recipe,
     *,
     device: torch.device | str | None = None,
-    validation: ImageSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
 ) -> float:
     """The seconds that one epoch takes, measured by training a copy of ``model``.
@@ -37,7 +36,6 @@ def time_epoch(
         recipe: of the training, except for its learning rate: a tiny one takes as long, and keeps
             the loss bounded.
         device: where to train; the GPU if there is one, by default.
-        validation: as in `train`; its time is counted.
         after_epoch: as in `train`; its time is counted.
 
     Raises:
@@ -51,19 +49,11 @@ def time_epoch(
         >>> 0 < seconds < 60
         True
     """
-    once = replace(recipe, epochs=1, milestones=(), learning_rate=1e-6, early_stopping=False)
+    once = replace(recipe, epochs=1, milestones=(), learning_rate=1e-6)
     batch = data.subset(slice(recipe.batch_size))
     train(deepcopy(model), batch, once, device=device, progress=False)
     start = time.perf_counter()
-    train(
-        deepcopy(model),
-        data,
-        once,
-        device=device,
-        validation=validation,
-        after_epoch=after_epoch,
-        progress=False,
-    )
+    train(deepcopy(model), data, once, device=device, after_epoch=after_epoch, progress=False)
     return time.perf_counter() - start
 
 

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import logit, softmax
-from scipy.stats import spearmanr
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 import calib_records
@@ -18,7 +15,6 @@ from calib_utils.records import (
     QUESTIONS,
     list_answers,
     load_answers,
-    load_record,
     load_samples,
 )
 
@@ -39,24 +35,6 @@ class TestAnswers:
         assert missing == 68 + 493 + 423 + 301 + 250
         # A stored 0 means that the token was not found: 28 of ARC, 71 of MMLU, 8 of WinoGrande.
         assert without == 28 + 71 + 8
-
-    def test_a_letter_without_a_confidence_is_still_an_answer(self):
-        falcon = load_answers("Falcon-40b", "mmlu")
-        without = falcon.answered & ~falcon.complete
-        assert without.sum() == 53
-        assert falcon.correct[without].any()
-
-    def test_models_pair_by_question_except_for_llama3_on_mmlu(self):
-        def right(model, questions):
-            return load_answers(model, questions).correct
-
-        def correlation(first, second, questions):
-            return spearmanr(right(first, questions), right(second, questions)).statistic
-
-        assert correlation("gpt-4-turbo", "Yi-34b", "mmlu") > 0.2
-        assert correlation("Llama3-8b", "Llama3-70b", "mmlu") > 0.2
-        assert abs(correlation("gpt-4-turbo", "Llama3-70b", "mmlu")) < 0.05
-        assert correlation("gpt-4-turbo", "Llama3-70b", "hellaswag") > 0.2
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -112,18 +90,12 @@ def sorted_ece(confidence: np.ndarray, correct: np.ndarray, bins: int = 15) -> f
     [
         # As stated beside the data, with no ECE.
         ("mmlu", "gpt-4-turbo", 0.810, 0.965, 0.85, None),
-        ("mmlu", "Llama3-70b", 0.754, 0.946, 0.84, None),
-        ("mmlu", "Mixtral", 0.647, 0.984, 0.65, None),
         ("mmlu", "Yi-34b", 0.633, 0.710, 0.68, None),
         ("mmlu", "Falcon-7b", 0.259, 0.330, 0.48, None),
         # By other code, of the rows that have both a letter and a number.
         ("mmlu-pro", "gpt-4o-2024-08-06", 0.726, 0.934, 0.71, 0.208),
-        ("mmlu-pro", "gpt-4.1", 0.790, 0.966, 0.75, 0.177),
-        ("mmlu-pro", "claude-3-7-sonnet-20250219", 0.782, 0.900, 0.76, 0.120),
         ("mmlu-pro", "deepseek-reasoner", 0.846, 0.899, 0.78, 0.055),
         ("mmlu-pro", "Qwen3-14B-Base", 0.592, 0.927, 0.62, 0.336),
-        ("mmlu-pro", "Qwen3-14B", 0.632, 0.898, 0.70, 0.267),
-        ("mmlu-pro", "Qwen3-14B-think", 0.766, 0.895, 0.78, 0.129),
         ("mmlu-pro", "claude-3-haiku-20240307", 0.421, 0.919, 0.52, 0.498),
     ],
 )
@@ -136,29 +108,6 @@ def test_first_look_of_others(questions, model, accuracy, confidence, auroc, ece
     assert by_sklearn == pytest.approx(auroc, abs=0.006)
     if ece is not None:
         assert sorted_ece(found.array, found.labels) == pytest.approx(ece, abs=6e-4)
-
-
-def test_a_lower_sampling_temperature_gives_more_correct_answers():
-    """Of a network that knows something: its expected accuracy when a prediction is sampled."""
-    record = load_record("resnet34-cifar100", "test")
-    rows = np.arange(len(record.labels))
-    sampled = [
-        softmax(record.logits.astype(float) / T, axis=1)[rows, record.labels].mean()
-        for T in (1, 0.2)
-    ]
-    most_probable = (record.logits.argmax(axis=1) == record.labels).mean()
-    assert [*sampled, most_probable] == pytest.approx([0.709, 0.745, 0.746], abs=6e-4)
-
-
-def test_letters_without_a_probability_would_bend_the_map_of_falcon_40b():
-    falcon = load_answers("Falcon-40b", "mmlu")
-    slopes = []
-    for rows in (falcon.answered, falcon.complete):
-        known = np.where(falcon.complete, falcon.confidence, 0)[rows].astype(float)
-        regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10)
-        x = logit(known.clip(1e-6, 1 - 1e-6))[:, None]
-        slopes.append(regression.fit(x, falcon.correct[rows]).coef_.item())
-    assert slopes == pytest.approx([0.058, 0.145], abs=6e-4)
 
 
 class TestStated:
@@ -178,12 +127,6 @@ class TestStated:
         # Models agree on what is hard, so the rows pair.
         right = np.array([run.correct for run in runs if run.complete.mean() > 0.99])
         assert np.corrcoef(right)[np.triu_indices(len(right), 1)].min() > 0.1
-
-    def test_what_a_small_model_leaves_out_is_missing(self):
-        run = load_answers("Llama-3.2-1B-Instruct", "mmlu-pro")
-        assert (~run.answered).mean() == pytest.approx(0.513, abs=5e-4)
-        assert not run.correct[~run.answered].any()
-        assert len(run.predictions) == run.complete.sum() < 0.33 * 12_032
 
     @pytest.mark.parametrize(
         ("model", "questions", "accuracy", "stated", "ece"),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from calib_utils.records import Recalibrated, load_recalibrated
-from calib_utils.records.recalibrated import save_recalibrated
+from calib_utils.records import load_recalibrated, recalibrated
 
 STORED = [("public", "cifar100"), ("public", "cifar10"), ("course", "cifar100")]
 # Of CIFAR-100, in %, and the temperature of the even images: computed by others, with other code.
@@ -22,42 +20,15 @@ FIRST_LOOK = {
 }
 
 
-def row(network: str, method: str, nll: float, **changes: Any) -> Recalibrated:
-    bins = np.zeros((3, 15))
-    bins[:, 11] = 100, 70, 78
-    fields: dict[str, Any] = {"family": "", "size": None, "brier": nll / 2, "baseline": 0.01}
-    fields |= {"network": network, "method": method, "nll": nll, "nll_error": 0.01, "bins": bins}
-    return Recalibrated(**fields | changes)
-
-
-def test_what_is_stored_comes_back(tmp_path: Path) -> None:
-    kept = {"confidences": np.array([0.5, 1]), "correct": np.array([True, False])}
-    rows = [
-        row("a", "temperature", 1.0, temperatures=(1.5, 1.25), **kept),
-        row("a", "isotonic", float("inf"), nll_error=float("nan"), warned=True),
-    ]
-    save_recalibrated(rows, "our", "digits", {"date": "today"}, tmp_path)
-    found, made = load_recalibrated("our", "digits", tmp_path)
-    assert made == {"date": "today"}
-    assert found[0].temperatures == (1.5, 1.25)
-    assert found[0].correct is not None
-    assert found[0].correct.tolist() == [True, False]
-    assert found[1].confidences is None
-    assert np.isinf(found[1].nll)
-    assert np.isnan(found[1].nll_error)
-    np.testing.assert_array_equal(found[1].bins, rows[1].bins)
-
-
-def test_what_cannot_be_stored_or_read_is_said(tmp_path: Path) -> None:
-    rows = [row("a", name, 1.0, confidences=np.ones(n)) for name, n in (("x", 2), ("y", 3))]
-    with pytest.raises(ValueError, match=r"rows: expected as many images in each, found \[2, 3\]"):
-        save_recalibrated(rows, "our", "digits", {}, tmp_path)
-    save_recalibrated(rows[:1], "our", "digits", {}, tmp_path)
-    with pytest.raises(ValueError, match=r"source: there is nothing of 'your' .*: our\.digits"):
-        load_recalibrated("your", "digits", tmp_path)
+def test_load_recalibrated_says_what_there_is_and_what_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recalibrated, "folder_of", lambda kind: tmp_path)
     (tmp_path / "our.digits.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"source: there is nothing of 'your' .*: our\.digits"):
+        load_recalibrated("your", "digits")
     with pytest.raises(ValueError, match="source: the file of 'our' on 'digits' is damaged"):
-        load_recalibrated("our", "digits", tmp_path)
+        load_recalibrated("our", "digits")
 
 
 @pytest.mark.parametrize(("source", "dataset"), STORED)
@@ -71,6 +42,7 @@ def test_all_networks_have_all_methods(source: str, dataset: str) -> None:
     for one in rows:
         assert one.bins[0].sum() == (2_000 if "seed" in one.network else 10_000)
         assert 0 < one.accuracy < 1
+        assert isinstance(one.temperatures, tuple)
         assert 0 <= one.brier <= 2
 
 

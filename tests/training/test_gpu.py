@@ -27,7 +27,7 @@ from calib_utils.training import (
     train,
 )
 from calib_utils.training.timing import time_epoch
-from tests.training.test_loop import SHORT, network, random_images, train_and_stop
+from tests.training.small import SHORT, network, random_images, train_and_stop
 
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 CUDA = torch.device("cuda", 0)
