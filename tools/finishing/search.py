@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import soupsieve
 from bs4 import BeautifulSoup, Comment, SoupStrainer, Tag
 
 from tools.finishing.pages import replaced
@@ -30,6 +31,7 @@ SILENT = (
     "button, fieldset, .headerlink, .tocdepth, .prev-next-area, .caption-number, "
     "details.hide > summary, .notebook-links, .printed-answers, [hidden]"
 )
+SILENCE = soupsieve.compile(SILENT)
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)
 ARTICLE = SoupStrainer("article", class_="bd-article")
@@ -69,32 +71,36 @@ def sections(page: str) -> list[list[str]]:
     A section is what stands below a heading, a term, or a name of the module.
     """
     article = BeautifulSoup(UNREAD.sub("", page), "html.parser", parse_only=ARTICLE)
-    for silent in article.select(SILENT):
-        silent.decompose()
     found: list[Section] = []
-    # Of each element <section>, the part of it that is being read.
-    parts: dict[int, Section] = {}
-    for node in article.descendants:
-        above = list(node.parents)
-        home = next((id(one) for one in above if one.name == "section"), 0)
-        if isinstance(node, Comment):
-            continue
-        if isinstance(node, Tag):
-            if node.name == "section":
-                parts[id(node)] = Section(str(node.get("id", "")))
-                found.append(parts[id(node)])
-            elif node.name == "dt" and node.get("id"):
-                parts[home] = _entry(str(node["id"]), _is_name(node), found)
-            elif home and node.parent and node.parent.name == "strong" and _is_term(node):
-                parts[home].terms.append(_plain(node.get_text()))
-            elif node.name in BLOCKS and home:
-                parts[home].text += " "
-        elif home and any(map(_is_title, above)):
-            parts[home].title += str(node)
-        elif home and any(one.name == "pre" for one in above):
-            parts[home].code += str(node)
-        elif home:
-            parts[home].text += str(node)
+
+    def read(parent: Tag, section: Section | None, in_title: bool = False) -> None:
+        """Add what stands in a node to the section that it is in."""
+        for node in parent.children:
+            if isinstance(node, Comment):
+                continue
+            if not isinstance(node, Tag) or _is_formula(node):
+                if section and in_title:
+                    section.title += node.get_text()
+                elif section:
+                    section.text += node.get_text()
+            elif node.name == "pre":
+                if section:
+                    section.code += f" {node.get_text()}"
+            elif SILENCE.match(node):
+                continue
+            elif node.name == "section":
+                found.append(Section(str(node.get("id", ""))))
+                read(node, found[-1])
+            else:
+                if node.name == "dt" and node.get("id"):
+                    section = _entry(str(node["id"]), _is_name(node), found)
+                elif section and parent.name == "strong" and _is_term(node):
+                    section.terms.append(_plain(node.get_text()))
+                elif section and node.name in BLOCKS:
+                    section.text += " "
+                read(node, section, in_title or _is_title(node))
+
+    read(article, None)
     return [part.entry() for part in found if part.title]
 
 
@@ -106,6 +112,10 @@ def _entry(anchor: str, is_name: bool, found: list[Section]) -> Section:
         return before
     found.append(Section(anchor, anchor.rpartition(".")[2] if is_name else ""))
     return found[-1]
+
+
+def _is_formula(node: Tag) -> bool:
+    return "katex" in node.get_attribute_list("class")
 
 
 def _is_term(node: Tag) -> bool:

@@ -24,6 +24,7 @@ from bs4 import BeautifulSoup, Comment, Tag
 from bs4.element import AttributeValueList, PageElement
 
 from tools.finishing.pages import SITE
+from tools.finishing.search import ARTICLE
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
@@ -247,8 +248,8 @@ def article_of(site: Path, page: str) -> Tag:
 
     Those within a drawing stay: they lead to its own marks.
     """
-    found = BeautifulSoup((site / f"{page}.html").read_text("utf-8"), "html.parser")
-    article = found.find("article", class_="bd-article")
+    text = (site / f"{page}.html").read_text("utf-8")
+    article = BeautifulSoup(text, "html.parser", parse_only=ARTICLE).find("article")
     if not isinstance(article, Tag):
         raise MystError(f"{page}: a page has an article")
     for tag in article.select("a[href], img[src]"):
