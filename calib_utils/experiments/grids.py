@@ -10,10 +10,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from calib_utils.records import Recipe
 from calib_utils.records.experiments import Experiment
 from calib_utils.records.names import METRICS
-from calib_utils.records.recipe import completed_recipe, recipe_settings
+from calib_utils.records.recipe import Recipe, completed_recipe, recipe_settings
 
 __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
 
@@ -41,7 +40,7 @@ class Run(Experiment):
     """An experiment that is planned.
 
     Attributes:
-        recipe: see `calib_utils.records.Recipe`.
+        recipe: see `calib_utils.training.Recipe`.
         test_every_epoch: whether the history has error, NLL, ECE, bins and correctness on the
             test images, and the temperature.
 

@@ -34,7 +34,6 @@ from calib_utils.records.published import (
     load_outcomes,
 )
 from calib_utils.records.recalibrated import Recalibrated, load_recalibrated
-from calib_utils.records.recipe import Recipe
 from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 
 __all__ = [
@@ -51,7 +50,6 @@ __all__ = [
     "PredictionRecord",
     "PublishedForecasts",
     "Recalibrated",
-    "Recipe",
     "Samples",
     "by_level",
     "describe_protocol",

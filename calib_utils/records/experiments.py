@@ -71,7 +71,7 @@ class ExperimentRecord(Experiment):
     """The results of an experiment on the test images, and the facts of its run.
 
     Attributes:
-        recipe: the settings of `Recipe`.
+        recipe: the settings of `calib_utils.training.Recipe`.
         confidences: float32, shape (N,): the largest probability for each test image. As
             stored, they give the ECE in ``ece`` again.
         correct: bool, shape (N,): whether that class is the image's.

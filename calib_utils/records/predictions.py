@@ -43,7 +43,7 @@ class PredictionRecord:
     Attributes:
         model: the name of the architecture, as `calib_utils.training.build_model` takes it.
         dataset: the data set, and what of it the network was trained on.
-        recipe: the settings of the training run, as in `Recipe`.
+        recipe: the settings of the training run, as in `calib_utils.training.Recipe`.
         seed: of the initial weights and of the order of the images.
         epochs: passes over the training images.
         versions: of Python and of the libraries.

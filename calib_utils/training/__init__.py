@@ -18,7 +18,7 @@ if find_spec("torch") is None:
     raise ModuleNotFoundError(_said, name="torch")
 
 import calib_utils.training.progress  # noqa: F401  before torchvision, which brings tqdm with a warning
-from calib_utils.records import Recipe
+from calib_utils.records.recipe import Recipe
 from calib_utils.training.corruptions import CORRUPTIONS, corrupt
 from calib_utils.training.data import (
     ImageSet,

@@ -14,10 +14,10 @@ from statistics import median
 import numpy as np
 import torch
 
-from calib_utils.records import PredictionRecord, Recipe, save_record
+from calib_utils.records import PredictionRecord, save_record
 from calib_utils.records.names import dataset_name
 from calib_utils.records.predictions import record_path
-from calib_utils.records.recipe import DIGITS_RECIPE
+from calib_utils.records.recipe import DIGITS_RECIPE, Recipe
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits
 from calib_utils.training.devices import choose_device, environment

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from calib_utils.records import Recipe
+from calib_utils.records.recipe import Recipe
 from calib_utils.training.data import ImageSet
 
 __all__ = ["Batches", "epoch_draws"]

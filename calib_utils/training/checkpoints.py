@@ -19,8 +19,7 @@ from safetensors.torch import load, save_file
 from torch import nn
 
 from calib_utils._files import replacing
-from calib_utils.records import Recipe
-from calib_utils.records.recipe import completed_recipe, recipe_settings
+from calib_utils.records.recipe import Recipe, completed_recipe, recipe_settings
 
 __all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
 

@@ -19,8 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from calib_utils.records import Recipe
-from calib_utils.records.recipe import recipe_settings
+from calib_utils.records.recipe import Recipe, recipe_settings
 from calib_utils.training.batches import Batches, epoch_draws
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
@@ -47,7 +46,7 @@ def train(
     Args:
         model: takes images (n, 3, H, W) and returns logits (n, K).
         data: the training images.
-        recipe: see `calib_utils.records.Recipe`.
+        recipe: see `calib_utils.training.Recipe`.
         seed: of the order of the images, the crops and the flips; from 0 to :math:`2^{32} - 1`.
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it exists already, the run

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from calib_utils.records import Recipe
+from calib_utils.records.recipe import Recipe
 from calib_utils.training.data import ImageSet
 from calib_utils.training.loop import train
 

@@ -9,7 +9,8 @@ import pytest
 
 from calib_utils.experiments import plan_grid, planned_comparisons
 from calib_utils.experiments.grids import grid_names
-from calib_utils.records import Recipe, recipe
+from calib_utils.records import recipe
+from calib_utils.records.recipe import Recipe
 from calib_utils.training.networks import build_model
 from tests.experiments.tiny import TINY
 

@@ -103,6 +103,15 @@ def test_training_images_are_the_same_in_every_run():
     assert {image.tobytes() for image in chosen.images} <= pictures
 
 
+def test_a_run_is_trained_on_the_first_part_of_its_images(tiny):
+    run = plan_grid("nll", "cpu", tiny)[0]
+    run = dataclasses.replace(run, recipe=dataclasses.replace(run.recipe, share=0.1))
+    whole, *_ = one_run.load_images("digits", 150)
+    part = one_run._training_set(run)
+    assert (part.images == whole.images[:15]).all()
+    assert part.labels.tolist() == whole.labels[:15].tolist()
+
+
 def test_no_record_claims_more_training_images_than_there_are():
     with pytest.raises(ValueError, match="training_images: digits has 197, found 8,000"):
         one_run.load_images("digits", 8_000)

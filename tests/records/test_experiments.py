@@ -6,9 +6,10 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from calib_utils.records import ExperimentRecord, Recipe
+from calib_utils.records import ExperimentRecord
 from calib_utils.records.experiments import list_experiments, load_experiment, save_experiment
 from calib_utils.records.npz import read_npz, write_npz
+from calib_utils.records.recipe import Recipe
 from tests.run_cases import OVERCONFIDENT
 
 RECIPE = asdict(Recipe(epochs=1)) | {"milestones": [10, 20]}

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from calib_utils.records import Recipe, recipe
-from calib_utils.records.recipe import completed_recipe, recipe_settings
+from calib_utils.records import recipe
+from calib_utils.records.recipe import Recipe, completed_recipe, recipe_settings
 
 # A later default would say of older records what was not so.
 COMPLETE = {
