@@ -435,3 +435,18 @@ def test_one_early_false_alarm_does_not_date_a_break() -> None:
     assert begins([alarm or day == 12 for day, alarm in enumerate(since)]) == 20
     assert begins([day >= 10 and day % 2 == 0 for day in range(30)]) == 10
     assert begins([day == 29 for day in range(30)]) == 29
+
+
+def test_a_break_begins_where_its_alarms_are_likeliest() -> None:
+    """Before it one alarm in 370, from it on as many as there are, with half a one added."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        alarms = rng.random(20) < np.where(np.arange(20) < rng.integers(20), 0.1, 0.6)
+        likely = {}
+        for day in np.flatnonzero(alarms):
+            after = alarms[day:]
+            rate = (after.sum() + 0.5) / (len(after) + 1)
+            chances = np.where(np.arange(20) < day, 1 / 370, rate)
+            likely[day] = np.log(np.where(alarms, chances, 1 - chances)).sum()
+        if likely:
+            assert begins(alarms) == max(likely, key=lambda day: likely[day])

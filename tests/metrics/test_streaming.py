@@ -312,3 +312,8 @@ def test_without_torchmetrics_it_is_the_one_of_numpy():
     assert (metrics.CalibrationError is CalibrationError) == plain
     assert issubclass(metrics.CalibrationError, CalibrationError)
     assert metrics.CalibrationError.__doc__ == CalibrationError.__doc__
+
+
+def test_metrics_have_no_other_names():
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        metrics.Nothing  # noqa: B018

@@ -219,6 +219,15 @@ def test_cross_fitting_by_hand():
         CalibratedClassifier(LogisticRegression()).fit(x, np.zeros(300, int))
 
 
+def test_a_method_for_two_classes_is_fitted_on_the_log_odds_of_probabilities():
+    x, y = make_classification(300, class_sep=0.5, random_state=0)
+    probs = cross_val_predict(GaussianNB(), x, y, cv=3, method="predict_proba")
+    expected = PlattScaling().fit(np.log(probs[:, 1]) - np.log(probs[:, 0]), y)
+    found = CalibratedClassifier(GaussianNB(), PlattScaling(), cv=3).fit(x, y).recalibrator_
+    assert found.slope_ == pytest.approx(expected.slope_)
+    assert found.intercept_ == pytest.approx(expected.intercept_)
+
+
 @pytest.mark.parametrize("names", [[0, 1], [1, 2], ["spam", "ham"]])
 def test_arguments_of_the_classifier_name_the_classes_of_y(names):
     x, numbers = make_classification(300, random_state=0)
