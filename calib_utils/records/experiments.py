@@ -235,7 +235,7 @@ def load_experiment(
         if "epoch_correct" in arrays:
             n = len(arrays["correct"])
             arrays["epoch_correct"] = np.unpackbits(arrays["epoch_correct"], axis=1, count=n) == 1
-        facts = _current(facts) | arrays
+        facts |= {"recipe": completed_recipe(facts["recipe"])} | arrays
         record = ExperimentRecord(**fields_from(ExperimentRecord, facts))
         n = len(check_correct(record.correct, len(check_confidences(record.confidences))))
         for array in _OF_EACH:
@@ -253,15 +253,6 @@ def _of_each(values: np.ndarray, n: int, name: str) -> np.ndarray:
     if name != "confidences_scaled":
         values = np.round(np.asarray(values, np.float64) * 128) / 128
     return values.astype(np.float16)
-
-
-def _current(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts of a file in this version's form."""
-    facts = facts | {"recipe": completed_recipe(facts["recipe"])}
-    if facts.get("schema", 1) == 1:
-        facts["protocol"] = facts.pop("profile")
-        facts["level"] = {facts["factor"]: facts["value"]} if facts["factor"] else {}
-    return facts
 
 
 def list_experiments(grid: str, protocol: str, folder: Path | str | None = None) -> list[str]:

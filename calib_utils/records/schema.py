@@ -7,8 +7,8 @@ from typing import Any
 
 __all__ = ["SCHEMA", "fields_from", "stored_facts"]
 
-# 1: no number in the file. 2: the seconds of an epoch have their own field; a grid's protocol has
-# this name (it was "profile"); a run lists the settings of its level.
+# 1: no number in the file, as in four records of logits. 2: the seconds of an epoch have their own
+# field.
 SCHEMA = 2
 
 

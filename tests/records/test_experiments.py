@@ -8,7 +8,6 @@ import pytest
 
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.experiments import list_experiments, load_experiment, save_experiment
-from calib_utils.records.npz import read_npz, write_npz
 from calib_utils.records.recipe import Recipe
 from tests.run_cases import OVERCONFIDENT
 
@@ -46,16 +45,6 @@ class TestRecord:
             "depth/toy.depth-8.seed-0: 1,500 training images of scikit-learn's digits, 1 epochs of "
             "2.0 s; a processor; 2026-11-20"
         )
-
-    def test_one_of_the_first_schema_is_read_as_a_present_one(self, tmp_path):
-        path = save_experiment(self.record(), tmp_path)
-        arrays, facts = read_npz(path)
-        assert facts.pop("schema") == 2
-        facts["profile"] = facts.pop("protocol")
-        del facts["recipe"]["flip"], facts["level"]
-        write_npz(path, arrays, facts)
-        back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
-        assert back.facts == self.record().facts
 
     def test_correctness_of_every_epoch_comes_back(self, tmp_path):
         rights = np.random.default_rng(1).random((3, 50)) < 0.5

@@ -75,14 +75,6 @@ def test_provenance_says_how_the_record_was_made():
     )
 
 
-def test_torch_logits_are_stored_too(tmp_path):
-    torch = pytest.importorskip("torch")
-    record = make_record()
-    save_record(dataclasses.replace(record, logits=torch.from_numpy(record.logits)), tmp_path)
-    back = load_record("lenet5-toy", "test", tmp_path)
-    np.testing.assert_array_equal(back.logits, as_stored(record.logits))
-
-
 def test_records_are_listed_in_order(tmp_path):
     for name, split in [("b", "test"), ("a", "validation"), ("a", "test"), ("a.v2", "test")]:
         save_record(make_record(name=name, split=split), tmp_path)
@@ -122,11 +114,7 @@ def test_logits_and_labels_make_a_record_that_any_split_may_have(tmp_path, monke
     ("changes", "message"),
     [
         ({"logits": np.full((40, 7), "1.5")}, "logits: expected real numbers"),
-        ({"logits": np.full((40, 7), 1j)}, "logits: expected real numbers"),
-        ({"labels": np.full(40, 0.7)}, "labels: expected integers, found float"),
-        ({"labels": np.zeros(39, int)}, "labels: "),
         ({"labels": np.full(40, 7)}, "labels: "),
-        ({"labels": np.full(40, -1)}, "labels: "),
     ],
 )
 def test_arrays_that_no_record_has_are_a_clear_error(tmp_path, changes, message):
@@ -153,10 +141,8 @@ def test_labels_of_many_classes_come_back(tmp_path):
         ({"split": "a.b"}, "split: expected lower-case"),
         ({"name": 5}, "name: expected"),
         ({"logits": 1e5 * np.eye(40, 7)}, "logits: float16 allows differences up to 65504"),
-        ({"labels": np.zeros(40)}, "labels: expected integers"),
         ({"logits": np.full((40, 7), np.nan)}, "logits: "),
         ({"logits": np.zeros(40)}, r"logits: expected shape \(N, K\)"),
-        ({"labels": np.zeros(39, int)}, "labels: "),
         ({"labels": np.full(40, 7)}, "labels: "),
     ],
 )
