@@ -41,8 +41,6 @@ CASES: tuple[Case, ...] = (
     (400, 20, 1.0, False, 0.0),
     (96, 156, 1.0, True, None),
 )
-WITH, WITHOUT = "calib_utils, with blocks", "calib_utils, as if independent"
-PERCENTILE = "percentile bootstrap of blocks"
 
 
 def blocks_of_sizes(
@@ -97,9 +95,13 @@ def measure(case: Case, error: float, sets: int) -> list[dict]:
     for _ in range(sets):
         confidences, correct, blocks = draw_set(case, error, everyone, rng)
         ends = {
-            WITH: calibration_error_interval(confidences, correct, blocks=blocks, **given),
-            WITHOUT: calibration_error_interval(confidences, correct, **given),
-            PERCENTILE: percentile(confidences, correct, blocks, rng),
+            "calib_utils, with blocks": calibration_error_interval(
+                confidences, correct, blocks=blocks, **given
+            ),
+            "calib_utils, as if independent": calibration_error_interval(
+                confidences, correct, **given
+            ),
+            "percentile bootstrap of blocks": percentile(confidences, correct, blocks, rng),
         }
         found.append(ends)
     return coverages(found, error, case=CASES.index(case), error=error)

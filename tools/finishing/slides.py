@@ -41,85 +41,6 @@ MADE = "figure.align-default, table:has(caption)"
 RIGHT = '<span class="right later">{}</span>'
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .notebook-links, .play-stage, .play-words, .story, .rest, script, button"
-STYLE = """
-html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
-body { margin: 0; }
-body { counter-reset: slide; }
-/* Its number is in a corner, where the audience can name it. */
-.slide { counter-increment: slide; position: relative; }
-.slide::after { bottom: 1.5vh; content: counter(slide); font-size: 1.1rem; opacity: 0.7;
-  position: absolute; right: 2vw; }
-.slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1rem;
-  min-height: 100vh; padding: 4vh 5vw 2vh; scroll-snap-align: start; }
-.slide h1 { font-size: 3.4rem; margin: 0; }
-.slide h2 { font-size: 2.1rem; margin: 0; }
-.bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) {
-  max-width: none; }
-.slide :is(li, legend, .proof p, .cell_output p), .slide > p, .slide .later > p { font-size: 1.5rem;
-  line-height: 1.4; margin-block: 0; }
-/* Words alone have room to be large. */
-.words > p, .slide.words :is(.proof p, .cell_output p, .later > p) { font-size: 2rem; }
-.slide.words li { font-size: 1.9rem; }
-.slide > ol { display: grid; gap: 0.6rem; padding-inline-start: 2.2rem; }
-.slide.words > ol { padding-inline-start: 2.8rem; }
-.slide .right { color: var(--blue); font-weight: 600; margin-inline-start: 0.5rem; }
-.slide figure { margin: 0; text-align: center; }
-.slide img.drawing { height: 66vh; max-height: none;
-  max-width: 100%; object-fit: contain; width: auto; }
-.slide:has(> .later) img.drawing { height: 46vh; }
-.bd-article .slide :is(figcaption, caption) { font-size: 1.3rem; line-height: 1.4;
-  text-align: center; }
-.slide:has(> .tall) { align-content: start; column-gap: 3rem; display: grid;
-  grid-template-columns: auto minmax(0, 1fr); }
-.slide:has(> .tall) > :is(h2, .notes) { grid-column: 1 / -1; }
-.slide > .tall { display: contents; }
-.slide > .tall img.drawing { grid-row: 2 / span 2; height: 82vh; }
-.bd-article .slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
-.slide > .tall figcaption { align-self: end; }
-.slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
-.bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
-.bd-article .slide table.sparse { font-size: 1.6rem; }
-.bd-article .slide table.dense { font-size: 0.9rem; }
-.slide table.dense td { padding-block: 0.1rem; }
-.slide div.math > .katex-display > .katex { font-size: 2.6rem; }
-.slide pre { font-size: 1.2rem; }
-.roomy pre { font-size: 1.5rem; }
-/* A heading stays where it is from slide to slide, and what it is about is in the middle. */
-.slide > :is(h1, h2 + *) { margin-top: auto; }
-.slide > :nth-last-child(1 of :not(.notes)) { margin-bottom: auto; }
-.notes { border-top: 1px solid; font-size: 1rem; }
-@media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }
-@page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
-@media print { html { font-size: 17px; }
-  .right.later { visibility: hidden; }
-  .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
-  .slide img.drawing { height: 4.7in; } .slide:has(> .later) img.drawing { height: 3.3in; }
-  .slide > .tall img.drawing { height: 5.6in; } }
-"""
-# On paper: a slide with its notes, as long as they are.
-TEACHERS_STYLE = """
-.slide > .tall img.drawing, .slide img.drawing,
-.slide:has(> .later) img.drawing { height: 40vh; }
-.slide > .tall { display: block; }
-.later:not(.shown) { visibility: visible; }
-@page { margin: 1.5cm; size: A4; }
-@media print { html { font-size: 13px; }
-  .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; }
-  .slide img.drawing, .slide > .tall img.drawing,
-  .slide:has(> .later) img.drawing { height: 8cm; } }
-"""
-SCRIPT = """
-addEventListener("keydown", (event) => {
-  const slides = [...document.querySelectorAll(".slide")];
-  const now = slides.findIndex((one) => one.getBoundingClientRect().bottom > innerHeight / 2);
-  const by = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 }[event.key];
-  if (!by) return;
-  event.preventDefault();
-  const next = by > 0 && slides[now].querySelector(".later:not(.shown)");
-  if (next) next.classList.add("shown");
-  else slides[Math.min(Math.max(now + by, 0), slides.length - 1)].scrollIntoView();
-});
-"""
 
 
 class Slide(NamedTuple):
@@ -282,13 +203,14 @@ def deck(slides: list[Slide], title: str, teachers: bool = False) -> str:
     )
     kind = "the teacher's copy of the slides" if teachers else "slides"
     name = f"{html.escape(title)}: {kind}"
-    style = STYLE + (TEACHERS_STYLE if teachers else "")
+    sheets = ["book", "slides", *["slides-teacher"] * teachers]
+    styles = "".join(f'<link rel="stylesheet" href="../_static/{name}.css">' for name in sheets)
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{name}</title>
-<link rel="icon" href="../_static/favicon.svg">
-<link rel="stylesheet" href="../_static/book.css"><style>{style}</style></head>
-<body><main class="bd-article">{shown}</main><script>{SCRIPT}</script></body></html>
+<link rel="icon" href="../_static/favicon.svg">{styles}
+<script defer src="../_static/slides.js"></script></head>
+<body><main class="bd-article">{shown}</main></body></html>
 """
 
 
