@@ -191,6 +191,7 @@ PROBS, LABELS = samples(20)
         ("probs", lambda: ConformalSets().fit(PROBS, LABELS).predict(samples(9, 4)[0])),
         ("sets", lambda: set_coverage(PROBS, LABELS)),
         ("sets", lambda: set_coverage(PROBS[:, 0] > 0.5, LABELS)),
+        ("sets", lambda: set_coverage(PROBS[:, :1] > 0.5, np.zeros(len(PROBS), int))),
     ],
 )
 def test_bad_input_is_named(named, call):
