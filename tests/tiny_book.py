@@ -270,7 +270,7 @@ FILES = {
     "classroom/assignments/one/goals.toml": "minutes = 90",
     "book/tables/goals.py": COPIES.format("", "classroom/assignments/one/goals.toml"),
 }
-GROUPS = {"papermill", "nbval", "page", "parts"}
+GROUPS = {"papermill", "nbval", "page", "parts", "shorter"}
 
 
 class TinyBook:
