@@ -2,23 +2,14 @@
 
 from itertools import combinations, pairwise
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import Rectangle
 from scipy.stats import binomtest
 
 from calib_utils import metrics, plots
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -185,7 +176,7 @@ def test_no_bar_ends_under_the_legend(more, consistency, inches):
 @pytest.mark.parametrize("size", [7, 10, 16])
 @pytest.mark.parametrize("counts", [True, False])
 def test_all_words_of_a_diagram_are_on_the_paper(overconfident, size, counts):
-    with mpl.rc_context({"font.size": size}):
+    with plt.rc_context({"font.size": size}):
         drawn = plots.reliability_diagram(*overconfident, counts=counts)
         drawn.counts_ax.set_title("Of a title, too")
         fig = drawn.ax.figure

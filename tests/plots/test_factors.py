@@ -1,23 +1,14 @@
 """A panel for each metric, with a dot for each run."""
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.plots import (
     factor_panels,
 )
 from tests.run_cases import CALIBRATED, OVERCONFIDENT
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 class TestFactorPlot:

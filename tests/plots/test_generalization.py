@@ -2,23 +2,13 @@
 
 import dataclasses
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 from calib_utils.plots import (
     generalization_plot,
 )
 from tests.run_cases import CALIBRATED, OVERCONFIDENT
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 class TestGeneralizationPlot:

@@ -1,21 +1,12 @@
 """Maps of recalibrators are checked by their data: the numbers returned, and the lines."""
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 from scipy.special import expit
 
 from calib_utils.plots import calibration_map
 from calib_utils.recalibration import HistogramBinning, PlattScaling, TemperatureScaling
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """Intervals of claims, one in each row."""
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-mpl.use("Agg")
-import matplotlib.pyplot as plt
 
 from calib_utils.comparing import (
     judge,
@@ -16,12 +13,6 @@ from calib_utils.plots import (
     verdict_plot,
 )
 from tests.run_cases import CALIBRATED, CLAIMS, OVERCONFIDENT
-
-
-@pytest.fixture(autouse=True)
-def _closed():
-    yield
-    plt.close("all")
 
 
 class TestVerdictPlot:
