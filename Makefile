@@ -104,7 +104,7 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/python -m pip install --quiet uv==$(UV_VERSION)
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
 	  --resolution $(RESOLUTION) --editable '.[training]' --editable ./calib_audit --editable ./calib_records --group test
-	build/versions/bin/python -m pytest -n 2 --noconftest calib_audit calib_utils \
+	build/versions/bin/python -m pytest -n 2 calib_audit calib_utils \
 	  $$($(NO_BOOK)' $(MODULE_TESTS) tests/calib_audit tests/experiments tests/training)
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom
