@@ -6,9 +6,7 @@ import pytest
 
 mpl.use("Agg")
 
-from calib_utils.comparing import (
-    level_table,
-)
+from calib_utils.comparing import level_table
 from calib_utils.metrics import baseline_calibration_error
 from tests.run_cases import record
 

@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.plots import (
-    factor_panels,
-)
+from calib_utils.plots import factor_panels
 from tests.run_cases import CALIBRATED, OVERCONFIDENT
 
 

@@ -5,9 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from calib_utils.plots import (
-    generalization_plot,
-)
+from calib_utils.plots import generalization_plot
 from tests.run_cases import CALIBRATED, OVERCONFIDENT
 
 

@@ -4,9 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from calib_utils.comparing import (
-    judge,
-)
+from calib_utils.comparing import judge
 from calib_utils.plots import (
     BLUE,
     GREY,
