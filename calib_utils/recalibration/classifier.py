@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -195,18 +194,7 @@ def _fitted(estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -
         prefix += f"{step}__"
     if weights is None:
         return fitted.fit(X, y)
-    if not _takes_weights(last):
-        raise ValueError(
-            f"sample_weight: expected none for {type(last).__name__}, whose fit takes none, found "
-            "weights; leave them out, or fit a recalibrator with them on the predictions of "
-            "cross_val_predict"
-        )
     return fitted.fit(X, y, **{f"{prefix}sample_weight": weights})
-
-
-def _takes_weights(estimator: Any) -> bool:
-    found = inspect.signature(estimator.fit).parameters.values()
-    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in found)
 
 
 def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> np.ndarray:

@@ -38,6 +38,7 @@ from tests.recalibration.recalibration_cases import (
     MULTICLASS,
     binary,
     fitted,
+    masked,
     multiclass,
     sure,
 )
@@ -447,15 +448,6 @@ def test_a_map_of_each_group_is_no_part_of_what_knows_no_groups():
 MASKS = [-1e4, -1e9, float(np.finfo(np.float32).min), -np.inf]
 
 
-def masked(logits, labels, mask, seed=3):
-    """Half of the rows lose up to a third of the classes, never that of the label."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.random(logits.shape) < 0.3
-    hidden[np.arange(len(labels)), labels] = False
-    hidden[rng.random(len(labels)) < 0.5] = False
-    return np.where(hidden, mask, logits.astype(np.float64)), hidden
-
-
 def loss(probs, labels):
     return -np.log(np.maximum(probs[np.arange(len(labels)), labels], 1e-6)).mean()
 
@@ -708,3 +700,41 @@ def test_fit_refuses_rows_without_a_possible_class():
         z[40] = value
         with pytest.raises(ValueError, match=f"found {value} at row 40; remove such {advice}"):
             PlattScaling().fit(z, labels)
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_probabilities_do_what_their_logits_do(name):
+    logits, labels = multiclass(400, 4, dtype=np.float64)
+    probs = softmax(logits, axis=1)
+    of_logits = MULTICLASS[name]().fit(logits, labels)
+    of_probs = MULTICLASS[name]().set_params(inputs="probs").fit(probs, labels)
+    np.testing.assert_allclose(
+        of_probs.predict_proba(probs), of_logits.predict_proba(logits), atol=1e-4
+    )
+
+
+@every_multiclass_method
+def test_probabilities_of_zero_are_taken(make):
+    rng = np.random.default_rng(0)
+    probs = rng.multinomial(20, [0.5, 0.3, 0.2], 500) / 20
+    probs[::50] = [1.0, 0.0, 0.0]
+    labels = np.where(rng.random(500) < 0.5, probs.argmax(axis=1), rng.integers(0, 3, 500))
+    method = make().set_params(inputs="probs")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = method.fit(probs, labels).predict_proba(probs)
+    (warning,) = told
+    assert "1.8 % of the probabilities are exactly 0, and count as 0.001" in str(warning.message)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_binary_probabilities_of_zero_and_one():
+    scores = np.array([0.0, 0.2, 0.6, 0.5, 1.0, 1.0], np.float32)
+    with pytest.warns(UserWarning, match="50 % of the probabilities are exactly 0 or 1"):
+        fitted = TemperatureScaling(inputs="probs").fit(scores, [0, 0, 1, 1, 1, 0])
+    with pytest.warns(UserWarning, match="^logits: 100 % of the probabilities are exactly 0 or 1"):
+        TemperatureScaling(inputs="probs").fit(scores.round(), [0, 0, 1, 1, 1, 0])
+    probs = fitted.predict_proba(scores)
+    assert ((probs > 0) & (probs < 1)).all()
+    np.testing.assert_allclose(probs[0], 1 - probs[-1], rtol=1e-3)
