@@ -8,7 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
-PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+  $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
 CODE := benchmarks book calib_audit calib_utils classroom tests tools
 UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
@@ -75,7 +76,7 @@ test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
 	@# Python takes compiled code for that of any file with the same size and date.
 	@find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
-	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore=$(SITE_TESTS)
+	$(PYTEST) --ignore=$(SITE_TESTS)
 
 test-site: $(INSTALLED) ## Test the built site
 	$(PYTEST) $(SITE_TESTS)
