@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -307,15 +307,10 @@ class TinyBook:
         with self.edited(name, text, f"{text}\n# Changed.\n"):
             return self.waiting()
 
-    def run(
-        self, *command: str, profile: str = "cpu", within: Sequence[str] = ()
-    ) -> tuple[int, str]:
-        """Run a module on this book, as `make` does; its exit code and what it said.
-
-        `within` is a command that runs another, such as one without a network.
-        """
+    def run(self, *command: str, profile: str = "cpu") -> tuple[int, str]:
+        """Run a module on this book, as `make` does; its exit code and what it said."""
         done = subprocess.run(
-            [*within, sys.executable, "-m", *command],
+            [sys.executable, "-m", *command],
             cwd=self.root,
             env=os.environ | {"PROFILE": profile, "PYTHONPATH": str(self.root)},
             stdout=subprocess.PIPE,
