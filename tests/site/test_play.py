@@ -102,6 +102,9 @@ def test_a_play_takes_the_place_of_the_picture(
     numbers = [entry(number, one["controls"], start) for number in one["numbers"]]
     assert play.locator("dd").all_text_contents() == numbers
     for knob in play.locator("input").all():
+        said = knob.get_attribute("aria-valuetext")
+        assert all(number in said for number in numbers)
+    for knob in play.locator("input").all():
         knob.press("End")
     rules = {"target-size": {"enabled": True}}
     assert violations(tab, f"#{figure}", rules=rules) == []
