@@ -19,6 +19,7 @@ import pytest
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from papermill.exceptions import PapermillExecutionError
 
 from tests.tiny_book import REPOSITORY, write_tiny_book
 from tools.running import execute, kernel
@@ -48,6 +49,7 @@ import sys
 import matplotlib
 
 print(os.environ["OMP_NUM_THREADS"], hash("a"), sys.warnoptions, os.environ["LC_ALL"])
+print(os.environ["CALIB_CLAIMS"])
 print(matplotlib.rcParams["lines.linewidth"], "inline" in matplotlib.get_backend())
 print(sorted(name for name in os.environ if "MINE" in name), get_ipython().automagic)
 for piece in ["ECE", " 2 %", "\\nT", " = 1\\n"]:
@@ -92,6 +94,7 @@ def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
     seeded = subprocess.run(command, env=seed, **options).stdout
     assert output.text.splitlines() == [
         f"1 {seeded.strip()} [] C.UTF-8",
+        "strict",  # a claim that does not hold is an error
         "1.5 True",
         "[] True",
         *("ECE 2 %", "T = 1"),
@@ -143,14 +146,15 @@ def test_a_cell_has_one_place_in_all_notebooks(
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Run the second chapter of a tiny book with a function in papermill's place."""
+    """Run the first chapter of a tiny book with a function in papermill's place."""
+    page = "notebooks/01-one"
     book = Book(write_tiny_book(tmp_path))
     monkeypatch.chdir(tmp_path)
-    write_if_changed(page_notebook(book, PAGE), Path(f"build/{PAGE}.ipynb"))
+    write_if_changed(page_notebook(book, page), Path(f"build/{page}.ipynb"))
 
     def run(papermill: Callable[..., Any], *given: str) -> None:
         monkeypatch.setattr(execute.papermill, "execute_notebook", papermill)
-        execute.run_page(PAGE, "cpu", *given)
+        execute.run_page(page, "cpu", *given)
 
     with patch.dict(os.environ):
         yield run
@@ -159,6 +163,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
+        (PapermillExecutionError(0, 1, "a = 1", "ValueError", "no", []), "ValueError: no"),
         (DeadKernelError("gone"), r"the kernel died \(gone\)"),
         (CellTimeoutError("late"), "it took longer than 600 s: make it faster, or set another"),
     ],
@@ -170,7 +175,7 @@ def test_a_run_that_ends_says_in_which_cell(error: Exception, said: str, runs: A
         raise error
 
     with pytest.raises(
-        ExecutionError, match=rf"02-two\.md:\d+: code cell 1 failed\n\n(.*\n)+{said}"
+        ExecutionError, match=rf"01-one\.md:\d+: code cell 1 failed\n\n    a = 1\n\n{said}"
     ):
         runs(ends)
 
@@ -209,9 +214,19 @@ def test_each_cell_of_a_run_is_looked_at(output: NotebookNode, said: str, runs: 
         runs(made)
 
 
-def test_a_profile_gives_no_parameter_that_the_chapter_lacks(runs: Any) -> None:
+def test_a_profile_gives_parameters_that_the_chapter_has(runs: Any) -> None:
+    given = []
+
+    def made(_: Path, target: Path, parameters: Any, **__: Any) -> NotebookNode:
+        target.touch()
+        given.append(parameters)
+        return new_notebook()
+
+    runs(made, '{"a": 5}')
+    runs(made, '{"a": 1}')  # as in the chapter, so its page shows no other
+    assert given == [{"a": 5}, None]
     with pytest.raises(ExecutionError, match="does not have b, which notebooks"):
-        runs(None, '{"b": 1}')
+        runs(made, '{"b": 1}')
 
 
 def cell(kind: str, text: str) -> NotebookNode:
