@@ -8,11 +8,9 @@ import scipy.sparse
 import scipy.special
 import torch
 from scipy.special import expit, softmax
-from sklearn.linear_model import LogisticRegression
 
 import calib_utils
 from calib_audit import report
-from calib_utils import recalibration
 from calib_utils.comparing import paired_difference
 from calib_utils.decisions import adjust_priors, estimate_priors
 from calib_utils.metrics import expected_calibration_error
@@ -130,8 +128,6 @@ def test_several_labels_of_a_sample_are_questions_of_their_own():
             use(sigmoids, ones)
     with pytest.raises(ValueError, match=own):
         TemperatureScaling().fit(4 * sigmoids, labels)
-    with pytest.raises(ValueError, match=own):
-        recalibration.CalibratedClassifier(LogisticRegression()).fit(sigmoids, labels)
 
 
 def test_of_an_ensemble_the_mean_of_its_members_counts():
