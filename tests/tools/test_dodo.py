@@ -203,10 +203,8 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert "https://someone.github.io/course/notebooks/01-one.html" in sitemap
     picture = "https://someone.github.io/course/_static/card.png"
     assert f'<meta property="og:image" content="{picture}" />' in page
-    assert 'href="https://github.com/someone/course/releases.atom"' in page
     page = built.read("build/html/notebooks/01-one.html")
     assert "og:image" not in page
-    assert "atom" not in page
 
 
 PARAMETERS = "notebooks/parameters/cpu.yml"
