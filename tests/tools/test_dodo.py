@@ -106,15 +106,6 @@ def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
     assert "# Your answer" in built.read("notebooks/made/01-one.ipynb")
 
 
-def test_a_question_is_a_group_of_folds(built: TinyBook) -> None:
-    page = built.read("build/html/notebooks/02-two.html")
-    group = page.partition("<fieldset ")[2].partition("</fieldset>")[0]
-    assert group.count("<details") == group.count("<summary") == 2
-    assert "<p><strong>Wrong.</strong> It has no <em>number</em>.</p>" in group
-    assert '<details class="is-right"><summary>The first</summary>' in group
-    assert "no number" not in built.read("build/html/_static/search-index.js")
-
-
 def test_docstrings_become_a_page(built: TinyBook) -> None:
     page = built.read("build/html/book/module.html")
     text = html.unescape(re.sub(r"<[^>]+>", "", page))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiny_book import write_tiny_book
-from tools.finishing.metadata import about
+from tools.finishing.metadata import citation
 from tools.finishing.site import PICTURE, site_config
 from tools.finishing.sphinx_extension import CUT
 from tools.sources.book import Book
@@ -53,7 +53,7 @@ def test_what_is_absolute_needs_an_address(tmp_path: Path) -> None:
 def test_a_page_says_how_to_cite_it(url: str | None, tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path / "book", url=url))
     first, chapter, *_ = book.pages
-    course, part = (about(book, page) for page in (first, chapter))
+    course, part = (citation(book, page) for page in (first, chapter))
     assert f'<meta name="citation_title" content="{book.title(chapter)}">' in part
     assert f'<meta name="citation_inbook_title" content="{book.config["title"]}">' in part
     assert "citation_inbook_title" not in course

@@ -8,8 +8,8 @@ import re
 from tools.sources.book import Book
 
 
-def citation(book: Book, page: str) -> dict[str, str]:
-    """The tags by name: the course on its first page, and elsewhere a part of it."""
+def citation(book: Book, page: str) -> str:
+    """The tags of the course on its first page, and elsewhere those of a part of it."""
     tags = {
         "title": book.title(page),
         "author": book.config["author"],
@@ -20,12 +20,7 @@ def citation(book: Book, page: str) -> dict[str, str]:
         tags["inbook_title"] = book.config["title"]
     if book.website:
         tags["fulltext_html_url"] = f"{book.website}{page}.html"
-    return {f"citation_{name}": said for name, said in tags.items()}
-
-
-def about(book: Book, page: str) -> str:
-    """The tags of a page."""
     return "\n".join(
-        f'<meta name="{name}" content="{html.escape(said)}">'
-        for name, said in citation(book, page).items()
+        f'<meta name="citation_{name}" content="{html.escape(said)}">'
+        for name, said in tags.items()
     )
