@@ -130,6 +130,19 @@ def test_what_reads_a_source_runs_again_when_it_changes(built: TinyBook) -> None
     assert built.waiting_for("classroom/assignments/one/goals.toml") == {GOALS}
 
 
+def test_a_difference_is_told_and_leaves_the_site(built: TinyBook) -> None:
+    before = built.read("build/html/notebooks/02-two.html")
+    with built.edited("notebooks/made/02-two.ipynb", "0.667", "0.668"):
+        code, said = built.doit()
+    assert code != 0
+    assert "notebooks/made/02-two.ipynb: the outputs are not the stored ones" in said
+    line = built.read("notebooks/02-two.md").splitlines().index(SHARE) + 1
+    assert f"notebooks/02-two.md:{line}: code cell 2\nCell outputs differ\n" in said
+    assert "0.668" in said
+    assert "Traceback" not in said
+    assert built.read("build/html/notebooks/02-two.html") == before
+
+
 def test_words_rerun_their_chapter_alone_and_build_its_page(built: TinyBook) -> None:
     page = "page:notebooks/02-two"
     before = built.read("build/html/book/intro.html")
@@ -163,19 +176,6 @@ def test_warnings_of_sphinx_leave_the_site(built: TinyBook) -> None:
     assert "undefined label: 'nowhere'" in said
     assert "py:obj reference target not found: fits" in said
     assert before == {name: built.read(f"build/html/book/{name}.html") for name in before}
-
-
-def test_a_difference_is_told_and_leaves_the_site(built: TinyBook) -> None:
-    before = built.read("build/html/notebooks/02-two.html")
-    with built.edited("notebooks/made/02-two.ipynb", "0.667", "0.668"):
-        code, said = built.doit()
-    assert code != 0
-    assert "notebooks/made/02-two.ipynb: the outputs are not the stored ones" in said
-    line = built.read("notebooks/02-two.md").splitlines().index(SHARE) + 1
-    assert f"notebooks/02-two.md:{line}: code cell 2\nCell outputs differ\n" in said
-    assert "0.668" in said
-    assert "Traceback" not in said
-    assert built.read("build/html/notebooks/02-two.html") == before
 
 
 @pytest.mark.thorough

@@ -217,11 +217,15 @@ def test_each_cell_of_a_run_is_looked_at(output: NotebookNode, said: str, runs: 
 def test_a_profile_gives_parameters_that_the_chapter_has(runs: Any) -> None:
     given = []
 
-    def made(_: Path, target: Path, parameters: Any, **__: Any) -> NotebookNode:
+    def made(_: Path, target: Path, parameters: Any, **options: Any) -> NotebookNode:
+        assert options["execution_timeout"] == 1200
         target.touch()
         given.append(parameters)
         return new_notebook()
 
+    chapter = Path("notebooks/01-one.md")
+    head = "---\nmystnb: {execution_timeout: 1200}\n"
+    chapter.write_text(chapter.read_text("utf-8").replace("---\n", head, 1), "utf-8")
     runs(made, '{"a": 5}')
     runs(made, '{"a": 1}')  # as in the chapter, so its page shows no other
     assert given == [{"a": 5}, None]
