@@ -184,7 +184,7 @@ def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) ->
         ("```{math}\n:label eq-x\na\n```", "{math}: Invalid options format"),
         (":::{exercise} No label\nx\n:::", "{exercise} No label: give it a `:label:`"),
         (":::{figure} x.svg\n:name: fig-x\nx\n:::", "{figure} x.svg: give it a `:alt:`"),
-        ("![](https://example.org/x.png)", "write what it shows between the brackets"),
+        ("![x](https://a.org/x.png)", "`![x](https://a.org/x.png)` has no plain form"),
     ],
 )
 def test_what_has_no_plain_form_is_an_error(book: Book, markdown: str, message: str) -> None:

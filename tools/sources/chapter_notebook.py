@@ -14,13 +14,9 @@ from tools.sources.book import Book, figure_of, table_of
 from tools.sources.locations import code_of
 from tools.sources.myst import Directive, MystError, parse
 
-TAGS = (
-    {"parameters", "varies"}
-    | {f"hide-{part}" for part in ("input", "output", "cell")}
-    | {f"remove-{part}" for part in ("input", "output", "cell")}
-)
 # Code that the page shows only when asked, or that only a notebook has.
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+FOLDED = {"hide-input", "hide-cell", "remove-cell"}
+TAGS = {"parameters", "varies", *FOLDED}
 
 # What has no place in the caption of a table.
 MARKUP = set("`*_{}$\\")
