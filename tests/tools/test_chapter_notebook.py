@@ -31,11 +31,3 @@ def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -
     line = next(n for n, text in enumerate(lines, 1) if text.endswith(cell.splitlines()[-1]))
     with pytest.raises(MystError, match=rf"^line ({line}|{line - 1}): cell `"):
         page_notebook(book, "notebooks/01-one")
-
-
-@pytest.mark.parametrize("gate", ["solution", "solution-start"])
-def test_a_chapter_that_solves_its_exercises_is_an_error(tmp_path: Path, gate: str) -> None:
-    source = f"# One\n\nAsk.\n\n```{{{gate}}} ex-count\nTwo.\n```\n"
-    book = Book(write_tiny_book(tmp_path, source, LABELS))
-    with pytest.raises(MystError, match=r"solutions stand in notebooks/solutions/01-one\.md"):
-        page_notebook(book, "notebooks/01-one")
