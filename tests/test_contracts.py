@@ -9,12 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
 
 from calib_utils import recalibration
 from calib_utils.predictions import as_predictions
-from calib_utils.recalibration import CalibratedClassifier, PlattScaling, base, load
-from calib_utils.recalibration.base import MulticlassRecalibrator
+from calib_utils.recalibration import base, load
 from tests.contract_cases import (
     INPUTS,
     METHODS,
@@ -335,44 +333,3 @@ def test_probabilities_and_the_other_shape_are_taken_or_refused_by_name(name):
     scores, labels = DATA["odds" if kind == "logits" else "logits"]
     found, said = found_or_said(lambda: make().fit(scores, labels).predict_proba(scores))
     assert re.match(r"logits: \w+ takes shape \(N", said) or found.shape == scores.shape
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_calibrated_classifier_gives_probabilities(n_classes):
-    labels = LABELS % n_classes
-    method = PlattScaling() if n_classes == 2 else METHODS["temperature"][0]()
-    fitted = CalibratedClassifier(LogisticRegression(), method, cv=2).fit(LOGITS, labels)
-    probs = fitted.predict_proba(LOGITS)
-    assert probs.shape == (N, n_classes)
-    check_probabilities(probs)
-
-
-# ---------------------------------------------------------------- newcomers that break them
-
-
-class Careless(MulticlassRecalibrator):
-    """A recalibrator that counts all rows alike, and gives a masked class its share."""
-
-    def _fit(self, logits, labels, weights):
-        self.shares_ = np.bincount(labels, minlength=logits.shape[1]) / len(labels)
-        return []
-
-    def _predict(self, logits):
-        return 0.0 * np.exp(np.minimum(logits, 0)) + np.sort(self.shares_)
-
-    def _check_learned(self):
-        pass
-
-    def _n_parameters(self):
-        return len(self.shares_)
-
-
-CARELESS = base.CLASSES.pop("Careless")
-
-
-@pytest.mark.parametrize("check", [check_masks, check_order_of_classes])
-def test_newcomers_that_break_a_contract_are_found(check):
-    with pytest.raises(AssertionError):
-        check(CARELESS)
-    with pytest.raises(AssertionError):
-        check_fit_weights(CARELESS, LOGITS, LABELS)

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 import torch
 from scipy.special import expit, softmax
-from sklearn.metrics import log_loss
 
 from calib_utils import decisions, metrics, plots, predictions
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood
@@ -271,8 +270,6 @@ def test_measures_of_confidences(correct):
     )
     np.testing.assert_array_equal(metrics.top_label(given)[1], RIGHT)
     assert metrics.calibration_test(given, draws=20).p_value > 0
-    with pytest.raises(ValueError, match=r"^threshold: expected for scores \(N,\) of the positive"):
-        metrics.accuracy(given, threshold=0.3)
 
 
 def test_decisions_on_confidences_and_on_two_classes():
@@ -316,20 +313,11 @@ def test_pictures_of_confidences_say_accuracy():
 # ---------------------------------------------------------------- NLL and accuracy
 
 
-def test_the_nll_of_probabilities_is_that_of_scikit_learn():
-    probs = PROBS.copy()
-    probs[0] = [1, 0, 0]
-    labels = np.r_[1, LABELS[1:]]
-    found = negative_log_likelihood(probs, labels)
-    # For scikit-learn a zero is the distance from 1 to the next number.
-    zero = np.log(np.finfo(float).eps) - np.log(np.finfo(float).smallest_subnormal)
-    assert found == pytest.approx(log_loss(labels, probs) + zero / len(labels), rel=1e-6)
-    assert negative_log_likelihood(PROBS, LABELS) == pytest.approx(
-        negative_log_likelihood(LOGITS, LABELS, inputs="logits"), rel=1e-12
-    )
-    assert negative_log_likelihood(P, Y) == pytest.approx(
-        negative_log_likelihood(Z, Y, inputs="logits"), rel=1e-12
-    )
+def test_scores_are_of_probabilities_or_of_logits():
+    for metric in (negative_log_likelihood, metrics.accuracy):
+        for probs, logits, labels in ((PROBS, LOGITS, LABELS), (P, Z, Y)):
+            of_logits = metric(logits, labels, inputs="logits")
+            assert metric(probs, labels) == pytest.approx(of_logits, rel=1e-12)
     for metric in (negative_log_likelihood, metrics.accuracy):
         for probs, labels in ((PROBS, LABELS), (PROBS.round(2), LABELS), (P, Y), (P.round(2), Y)):
             with pytest.warns(UserWarning, match="like probabilities") as caught:
