@@ -224,33 +224,28 @@ def test_kinds_of_arrays_agree_in_fits(name):
     check_kinds(kind, use, *DATA[kind])
 
 
-def check_fit_weights(make, scores, labels, repeats=True):
+@every_method
+def test_a_weight_counts_rows_in_fits(name):
+    make, kind = METHODS[name]
+    scores, labels = DATA[kind]
     probe = scores[:50]
     plain = make().fit(scores, labels).predict_proba(probe)
     held, often = np.flatnonzero(TIMES), np.repeat(np.arange(N), TIMES)
-    for weights, rows in [(np.minimum(TIMES, 1), held), (TIMES, often)][: 2 if repeats else 1]:
+    cases = [(np.minimum(TIMES, 1), held), (TIMES, often)]
+    for weights, rows in cases[: 1 if name in NO_REPEATED_FITS else 2]:
         found = make().fit(scores, labels, weights).predict_proba(probe)
         expected = make().fit(scores[rows], labels[rows]).predict_proba(probe)
         np.testing.assert_allclose(found, expected, atol=1e-5)
         assert not np.allclose(found, plain, atol=1e-5)
 
 
-@every_method
-def test_a_weight_counts_rows_in_fits(name):
-    make, kind = METHODS[name]
-    check_fit_weights(make, *DATA[kind], name not in NO_REPEATED_FITS)
-
-
-def check_order_of_classes(make):
+@pytest.mark.parametrize("name", [name for name, (_, kind) in METHODS.items() if kind == "logits"])
+def test_the_order_of_the_classes_is_nothing_to_a_fit(name):
+    make, _ = METHODS[name]
     order = np.array([2, 0, 3, 1])
     found = make().fit(LOGITS[:, order], np.argsort(order)[LABELS]).predict_proba(LOGITS[:, order])
     expected = make().fit(LOGITS, LABELS).predict_proba(LOGITS)[:, order]
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", [name for name, (_, kind) in METHODS.items() if kind == "logits"])
-def test_the_order_of_the_classes_is_nothing_to_a_fit(name):
-    check_order_of_classes(METHODS[name][0])
 
 
 ORDERED = ("temperature", "ensemble")
@@ -269,7 +264,9 @@ def test_a_larger_score_gives_no_smaller_probability(name):
     assert (np.diff(fitted.predict_proba(np.sort(ODDS))) >= 0).all()
 
 
-def check_masks(make):
+@pytest.mark.parametrize("name", [name for name, (_, kind) in METHODS.items() if kind == "logits"])
+def test_masked_classes_keep_probability_zero(name):
+    make, _ = METHODS[name]
     for mask in (-np.inf, -1e4):
         logits = LOGITS.copy()
         masked = np.zeros(logits.shape, bool)
@@ -279,11 +276,6 @@ def check_masks(make):
         probs = make().fit(logits, LABELS).predict_proba(logits)
         assert (probs[masked] == 0).all()
         check_probabilities(probs)
-
-
-@pytest.mark.parametrize("name", [name for name, (_, kind) in METHODS.items() if kind == "logits"])
-def test_masked_classes_keep_probability_zero(name):
-    check_masks(METHODS[name][0])
 
 
 SIGNS = np.where(np.arange(240).reshape(60, 4) % 7 % 2, 1.0, -1.0)

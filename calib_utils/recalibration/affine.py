@@ -20,7 +20,6 @@ rest of the way.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import ClassVar, NamedTuple
@@ -49,7 +48,6 @@ __all__ = [
     "VectorScaling",
 ]
 
-HELD = 50_000_000  # numbers that a fit keeps in memory, which is faster: 400 MB
 _SMALLEST = 1e-4  # of the largest class's scores; a solver cannot tell smaller ones from 0
 MAX_STEPS = 1_000  # a fit that has an optimum takes 10 to 100, and more with outliers
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
@@ -277,8 +275,8 @@ class VectorScaling(AffineRecalibrator):
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
     the others have mean 0; otherwise its probability would fall to 0.
 
-    Besides the logits, which may be in a memory map, the fit needs at most 800 MB for a copy of
-    them and their probabilities. If there are more than 50 million, it rereads them in each step.
+    The fit keeps the logits in memory in float64, even if they come from a memory map, and their
+    probabilities.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
@@ -301,8 +299,7 @@ class VectorScaling(AffineRecalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         start, problems = start_of(logits, labels, weights)
-        rows, masked = CentredRows(logits, start), MaskedRows.of(logits)
-        fit = fit_diagonal(rows, labels, 1.0, masked, weights)
+        fit = fit_diagonal(centred(logits, start), labels, 1.0, find_masks(logits), weights)
         self.weights_, self.intercept_ = fit.weights / start, fit.intercept
         return problems + fit.problems
 
@@ -568,44 +565,6 @@ def centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
     return result
 
 
-class CentredRows:
-    """`centred` logits of some rows at a time, so that a fit need not keep all of them in memory.
-
-    ``rows[a:b]`` returns them in float64; they are computed each time, unless there are few.
-
-    Args:
-        logits: (N, K), as for `centred`, of any type of floats, possibly from a memory map.
-        divisor: of the result.
-    """
-
-    def __init__(self, logits: np.ndarray, divisor: float):
-        self.shape = logits.shape
-        self._logits, self._divisor = logits, divisor
-        self._held = self._computed(slice(None)) if logits.size <= HELD else None
-
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        return self._computed(rows) if self._held is None else self._held[rows]
-
-    def _computed(self, rows: slice) -> np.ndarray:
-        return centred(self._logits[rows], self._divisor)
-
-
-class MaskedRows:
-    """The masked classes of some rows: ``rows[a:b]`` is a boolean array."""
-
-    def __init__(self, logits: np.ndarray):
-        self._logits = logits
-
-    def __getitem__(self, rows: slice) -> np.ndarray:
-        return np.isneginf(self._logits[rows])
-
-    @classmethod
-    def of(cls, logits: np.ndarray) -> MaskedRows | None:
-        """None if none is masked."""
-        found = any(find_masks(block) is not None for _, block in row_blocks(logits))
-        return cls(logits) if found else None
-
-
 def log_probs(logits: np.ndarray, temperature: float) -> np.ndarray:
     """The logarithm of softmax(logits / T), in float64; a masked class has its row's mean."""
     result = np.empty(logits.shape)
@@ -704,10 +663,10 @@ def fit_full(
 
 
 def fit_diagonal(
-    features: CentredRows,
+    features: np.ndarray,
     labels: np.ndarray,
     start: float,
-    masked: MaskedRows | None = None,
+    masked: np.ndarray | None = None,
     weights: np.ndarray | None = None,
 ) -> Fit:
     """W's diagonal (K,) and b (K,) of lowest NLL, from a constant diagonal and b = 0.
@@ -796,7 +755,7 @@ def _full_coordinates(
     return basis / np.sqrt(pull)[:, None], scale, diagonal_scale
 
 
-def _diagonal_coordinates(features: CentredRows, start: float, share: np.ndarray) -> np.ndarray:
+def _diagonal_coordinates(features: np.ndarray, start: float, share: np.ndarray) -> np.ndarray:
     """Coordinates of w_k and b_k in which each class's own Hessian is close to the identity.
 
     Returns:
@@ -848,19 +807,18 @@ class Objective:
     """The mean NLL of the scores' softmax, and the penalty of the map's change.
 
     Args:
-        features: float64, shape (N, K), or rows of them at a time.
+        features: float64, shape (N, K).
         labels: (N,).
-        masked: (N, K), or rows of it at a time: which classes of a sample get probability 0;
-            None for none.
+        masked: (N, K), which classes of a sample get probability 0; None for none.
         share: (N,), the weight of each sample in the mean.
         scores: see above.
     """
 
     def __init__(
         self,
-        features: np.ndarray | CentredRows,
+        features: np.ndarray,
         labels: np.ndarray,
-        masked: np.ndarray | MaskedRows | None,
+        masked: np.ndarray | None,
         share: np.ndarray,
         scores: Scores,
     ):
@@ -885,15 +843,12 @@ class Objective:
     def hessian(self, coordinates: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """A function that multiplies a vector by the Hessian there."""
         change = self.scores.to_map(coordinates)
-        parts = list(blocks(self.features))
-        few = math.prod(self.features.shape) <= HELD
-        kept = [softmax(self._scores(rows, change)) for rows in parts] if few else []
+        parts = [(rows, softmax(self._scores(rows, change))) for rows in blocks(self.features)]
 
         def times(direction: np.ndarray) -> np.ndarray:
             move = self.scores.to_map(direction)
             result = 2 * self.scores.factors * move
-            for number, rows in enumerate(parts):
-                p = kept[number] if few else softmax(self._scores(rows, change))
+            for rows, p in parts:
                 block = self.features[rows]
                 part = self.scores.of(block, move)
                 part -= np.einsum("ij,ij->i", p, part)[:, None]
@@ -1002,7 +957,7 @@ def _solved(
     return result, most
 
 
-def blocks(array: np.ndarray | CentredRows) -> Iterator[slice]:
+def blocks(array: np.ndarray) -> Iterator[slice]:
     """Rows of (N, K), as many at a time as fit in a core's cache."""
     step = max(1, _BLOCK_VALUES // array.shape[1])
     for first in range(0, array.shape[0], step):
@@ -1028,7 +983,7 @@ def _nll_and_errors(
 
 
 def without_masked(
-    scores: np.ndarray, masked: np.ndarray | MaskedRows | None, rows: slice = slice(None)
+    scores: np.ndarray, masked: np.ndarray | None, rows: slice = slice(None)
 ) -> np.ndarray:
     """``scores``, in which the masked ones of ``rows`` are put to -inf."""
     if masked is not None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import datetime
-import functools
 import inspect
-import json
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -32,75 +29,14 @@ from calib_utils.predictions import (
     probs_of,
     taken,
 )
-from calib_utils.records.npz import check_unpacked, explain_damage, write_npz
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
 
 __all__ = ["CLASSES", "Recalibrator", "load"]
 
 CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
 
 
-class Estimator:
-    """Arguments of the constructor are attributes of the same name, and can be read and set."""
-
-    # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
-    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
-    _estimator_type = "classifier"  # for scikit-learn before 1.6, which has no tags
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments of the constructor, by name.
-
-        Args:
-            deep: whether those of an argument that is a recalibrator follow, as "base__n_bins".
-        """
-        result = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        for name, value in list(result.items()):
-            if deep and hasattr(value, "get_params"):
-                result |= {f"{name}__{inner}": x for inner, x in value.get_params().items()}
-        return result
-
-    def set_params(self, **params: Any) -> Self:
-        """Set arguments of the constructor, by the names from `get_params`; returns itself.
-
-        Raises:
-            ValueError: for an unknown name, or an invalid value.
-        """
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(f"{name}: expected one of {sorted(known)}, for {self!r}")
-            first, _, rest = name.partition("__")
-            if rest:
-                getattr(self, first).set_params(**{rest: value})
-            else:
-                setattr(self, name, value)
-        self._check_arguments()
-        return self
-
-    def _check_arguments(self) -> None:
-        """Raise a ValueError for an argument of the constructor that makes no sense."""
-
-    def __repr__(self) -> str:
-        texts = []
-        for name, argument in inspect.signature(type(self)).parameters.items():
-            value = getattr(self, name)
-            value = value.item() if isinstance(value, np.generic) else value
-            if value is not argument.default and value != argument.default:
-                texts.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(texts)})"
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
-
-        columns = "(N, K)" in self._shapes
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(two_d_array=columns, one_d_array=not columns),
-        )
-
-
-class Recalibrator(Estimator, ABC):
+class Recalibrator(ABC):
     """A map from logits to calibrated probabilities, fitted on a validation set.
 
     Arguments of the constructor are attributes of the same name; the parameters that `fit` learns
@@ -146,6 +82,9 @@ class Recalibrator(Estimator, ABC):
     zero_: float = 0.0
     columns_: Sequence[str] = ()
 
+    # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
+    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
+    _estimator_type = "classifier"  # for scikit-learn before 1.6, which has no tags
     # Whether the predicted class is always that of the logits.
     _keeps_class: ClassVar[bool] = False
     # What to do with them if the method takes two.
@@ -230,12 +169,7 @@ class Recalibrator(Estimator, ABC):
         array, logits = self._checked_to_predict(logits)
         for doubt in self._doubts(array):
             warnings.warn(doubt, stacklevel=2)
-        result, dtype = empty_result(array, logits)
-        for rows, block in row_blocks(array):
-            result[rows] = rounded(self._predict(block), dtype)
-            if self._keeps_class:
-                keep_class(block, result[rows], dtype)
-        return like(result, logits, cast=dtype == "bfloat16")
+        return self._in_blocks(array, logits)
 
     def predict_log_proba(self, logits: Any) -> Any:
         """The logarithms of the probabilities of `predict_proba`, even if these round to 0.
@@ -252,13 +186,7 @@ class Recalibrator(Estimator, ABC):
             RuntimeError: as `predict_proba` does.
         """
         array, logits = self._checked_to_predict(logits)
-        result, dtype = empty_result(array, logits)
-        for rows, block in row_blocks(array):
-            with np.errstate(divide="ignore", over="ignore"):
-                result[rows] = rounded(self._predict_log(block), dtype)
-            if self._keeps_class and block.ndim == 2:
-                keep_class(block, result[rows], dtype)
-        return like(result, logits, cast=dtype == "bfloat16")
+        return self._in_blocks(array, logits, log=True)
 
     def predict(self, logits: Any) -> Any:
         """The most probable class of each sample, after calibration.
@@ -281,6 +209,17 @@ class Recalibrator(Estimator, ABC):
                 keep_class(block, probs, "float64")
             result[rows] = probs > 0.5 if probs.ndim == 1 else probs.argmax(axis=1)
         return like(result, logits)
+
+    def _in_blocks(self, array: np.ndarray, logits: Any, log: bool = False) -> Any:
+        """Probabilities, or their logarithms, in the kind and type of ``logits``."""
+        result, dtype = empty_result(array, logits)
+        predict = self._predict_log if log else self._predict
+        for rows, block in row_blocks(array):
+            with np.errstate(divide="ignore", over="ignore"):
+                result[rows] = rounded(predict(block), dtype)
+            if self._keeps_class and not (log and block.ndim == 1):
+                keep_class(block, result[rows], dtype)
+        return like(result, logits, cast=dtype == "bfloat16")
 
     @property
     def classes_(self) -> np.ndarray:
@@ -315,6 +254,45 @@ class Recalibrator(Estimator, ABC):
         arrays: dict[str, np.ndarray] = {}
         facts = _encode(self, arrays)
         write_npz(Path(path), arrays, facts)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor, by name.
+
+        Args:
+            deep: whether those of an argument that is a recalibrator follow, as "base__n_bins".
+        """
+        result = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        for name, value in list(result.items()):
+            if deep and hasattr(value, "get_params"):
+                result |= {f"{name}__{inner}": x for inner, x in value.get_params().items()}
+        return result
+
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments of the constructor, by the names from `get_params`; returns itself.
+
+        Raises:
+            ValueError: for an unknown name, or an invalid value.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"{name}: expected one of {sorted(known)}, for {self!r}")
+            first, _, rest = name.partition("__")
+            if rest:
+                getattr(self, first).set_params(**{rest: value})
+            else:
+                setattr(self, name, value)
+        self._check_arguments()
+        return self
+
+    def __repr__(self) -> str:
+        texts = []
+        for name, argument in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            value = value.item() if isinstance(value, np.generic) else value
+            if value is not argument.default and value != argument.default:
+                texts.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(texts)})"
 
     @abstractmethod
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
@@ -425,7 +403,9 @@ class Recalibrator(Estimator, ABC):
 
     def _require_fitted(self) -> None:
         if "n_classes_" not in vars(self):
-            raise not_fitted(f"{type(self).__name__} is not fitted; call fit(logits, labels) first")
+            raise RuntimeError(
+                f"{type(self).__name__} is not fitted; call fit(logits, labels) first"
+            )
         fitted_as = vars(self).get("fitted_as_", repr(self))
         if fitted_as != repr(self):
             raise RuntimeError(
@@ -443,6 +423,17 @@ class Recalibrator(Estimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_classes_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        columns = "(N, K)" in self._shapes
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(two_d_array=columns, one_d_array=not columns),
+        )
 
 
 class MulticlassRecalibrator(Recalibrator):
@@ -477,8 +468,8 @@ def load(path: Path | str) -> Recalibrator:
         FileNotFoundError: if there is no such file.
         ValueError: if the file is damaged, was not written by `Recalibrator.save`, is of a version
             that this one cannot read, or contains parameters of a wrong type or shape, or that are
-            not finite. Sizes are checked before
-            anything is unpacked, because a few megabytes may contain gigabytes of zeros.
+            not finite. Sizes are checked before anything is unpacked, because a few megabytes may
+            contain gigabytes of zeros.
 
     Example:
         >>> import tempfile
@@ -496,11 +487,7 @@ def load(path: Path | str) -> Recalibrator:
     )
     what = f"path: {path} contains no recalibrator, or"
     with explain_damage(what, advice):
-        check_unpacked(path, "recalibrator")  # a fit on ImageNet has far fewer bytes
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files if name != "facts"}
-            facts = json.loads(str(file["facts"]))
-    with _explain_version(path, facts), explain_damage(what, advice):
+        arrays, facts = read_npz(path)
         result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
             raise TypeError("its facts do not name a recalibrator")
@@ -509,26 +496,9 @@ def load(path: Path | str) -> Recalibrator:
     return result
 
 
-@contextlib.contextmanager
-def _explain_version(path: Path, facts: Any) -> Iterator[None]:
-    """Say of an error that the file is of a different version, where it is."""
-    try:
-        yield
-    except ValueError as error:
-        learned = facts.get("learned") if isinstance(facts, dict) else None
-        version = learned.get("version_") if isinstance(learned, dict) else None
-        if not isinstance(version, str) or version == __version__:
-            raise
-        raise ValueError(
-            f"path: {path} was saved by version {version} of calib_utils, and version "
-            f"{__version__} cannot read it ({error.__cause__}); load it with that version, or fit "
-            "and save it again"
-        ) from error
-
-
 def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     """``value`` as JSON; arrays go to ``arrays``, and JSON keeps their name."""
-    if isinstance(value, Estimator):
+    if isinstance(value, Recalibrator):
         arguments = value.get_params(deep=False)
         return {
             "class": type(value).__name__,
@@ -593,27 +563,6 @@ def learn(method: Any, *data: Any) -> None:
     vars(method).update(vars(fitted))
     for problem in problems:
         warnings.warn(problem, stacklevel=3)
-
-
-@functools.cache
-def _not_fitted_error() -> type[Exception]:
-    kinds: tuple[type[Exception], ...] = (RuntimeError,)
-    with contextlib.suppress(ModuleNotFoundError):
-        from sklearn.exceptions import NotFittedError
-
-        kinds = (NotFittedError, RuntimeError)
-    return type("NotFittedError", kinds, {"__module__": __name__})
-
-
-def not_fitted(message: str) -> Exception:
-    """A RuntimeError that is also scikit-learn's ``NotFittedError``, if that is installed."""
-    return _not_fitted_error()(message)
-
-
-def __getattr__(name: str) -> Any:
-    if name == "NotFittedError":  # so that it can be sent between processes
-        return _not_fitted_error()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def n_classes_of(shape: tuple[int, ...]) -> int:

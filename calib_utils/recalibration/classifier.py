@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +21,6 @@ from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
 
 __all__ = ["CalibratedClassifier"]
-
-_STRATIFY = "give cv=StratifiedKFold(shuffle=True), or fewer folds than the class has samples"
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -108,18 +105,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 f"recalibrator: expected one that needs no groups, found {recalibrator!r}; fit it "
                 "on the classifier's predictions of samples left out, as of cross_val_predict"
             )
-        if isinstance(self.cv, str):
-            raise ValueError(
-                f"cv: expected a number of folds or a splitter, found {self.cv!r}; give a fitted "
-                "classifier as FrozenEstimator(classifier), of sklearn.frozen"
-            )
-        y = plain_array(y, "y")
-        if y.ndim == 2 and y.shape[1] > 1:
-            raise ValueError(
-                f"y: expected shape (N,), found {y.shape}; each label is a question of its own: "
-                "fit a CalibratedClassifier for each column"
-            )
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(plain_array(y, "y"), warn=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -141,11 +127,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 _safe_split(self.estimator, X, y, rows, train)[0] for rows in (train, test)
             )
             weights = None if of_rows is None else of_rows[train]
-            try:
-                fitted = _fitted(self.estimator, seen, y[train], weights)
-            except ValueError as error:
-                _explain_lack(np.setdiff1d(self.classes_, y[train]), error)
-                raise
+            fitted = _fitted(self.estimator, seen, y[train], weights)
             outputs.append(_predictions(fitted, method, held_out, self.classes_))
             places.append(test)
         order = np.argsort(np.concatenate(places))
@@ -212,18 +194,7 @@ def _fitted(estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -
         prefix += f"{step}__"
     if weights is None:
         return fitted.fit(X, y)
-    if not _takes_weights(last):
-        raise ValueError(
-            f"sample_weight: expected none for {type(last).__name__}, whose fit takes none, found "
-            "weights; leave them out, or fit a recalibrator with them on the predictions of "
-            "cross_val_predict"
-        )
     return fitted.fit(X, y, **{f"{prefix}sample_weight": weights})
-
-
-def _takes_weights(estimator: Any) -> bool:
-    found = inspect.signature(estimator.fit).parameters.values()
-    return any(one.name == "sample_weight" or one.kind is one.VAR_KEYWORD for one in found)
 
 
 def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> np.ndarray:
@@ -240,7 +211,8 @@ def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> n
     if unknown := [name for name in wanted if name not in own]:
         raise ValueError(
             f"estimator: found one that does not know class {_listed(unknown)} of y, but "
-            f"{_listed(own) or 'has no classes_'}; if the samples of a fold lack it, {_STRATIFY}"
+            f"{_listed(own) or 'has no classes_'}; if the samples of a fold lack it, give "
+            "cv=StratifiedKFold(shuffle=True), or fewer folds than the class has samples"
         )
     if absent := [name for name in own if name not in wanted]:
         raise ValueError(
@@ -261,15 +233,6 @@ def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> n
     if one_column:
         return outputs if order == [0, 1] else -outputs
     return outputs if order == [*range(k)] else outputs[:, order]
-
-
-def _explain_lack(lacking: np.ndarray, error: ValueError) -> None:
-    """Raise a ValueError if there are such classes, for a fit on a fold without them."""
-    if len(lacking):
-        raise ValueError(
-            f"cv: expected samples of all classes in each fold, found one without class "
-            f"{_listed(lacking.tolist())}, which the classifier does not take; {_STRATIFY}"
-        ) from error
 
 
 def _listed(names: list[Any]) -> str:

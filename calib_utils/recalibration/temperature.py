@@ -56,7 +56,6 @@ class TemperatureScaling(MulticlassRecalibrator):
 
     Attributes:
         temperature_: the temperature T.
-        n_passes_: how often `fit` read all logits, including the check for bad input.
 
     Raises:
         ValueError: if ``temperature`` is not a finite number above 0.
@@ -73,7 +72,6 @@ class TemperatureScaling(MulticlassRecalibrator):
     """
 
     temperature_: float
-    n_passes_: int
 
     _shapes: ClassVar[tuple[str, ...]] = ("(N, K)", "(N,)")
     _keeps_class: ClassVar[bool] = True
@@ -96,7 +94,7 @@ class TemperatureScaling(MulticlassRecalibrator):
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
         best = optimal_temperature(logits, labels, weights)
-        self.temperature_, self.n_passes_ = float(best.temperature), best.passes + 1
+        self.temperature_ = float(best.temperature)
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -273,13 +271,11 @@ class Optimum(NamedTuple):
     Attributes:
         temperature: that of the lowest NLL, or its bound if there is none.
         scale: a temperature of the size of the logits' differences.
-        passes: how often all logits were read; a pass over some of them counts as a fraction.
         problem: why there is no optimum; empty if there is one.
     """
 
     temperature: float
     scale: float
-    passes: int
     problem: str
 
 
@@ -315,32 +311,29 @@ def optimal_temperature(
             f"{summary.smallest:.3g} to {summary.widest:.3g}; multiply the logits by a constant"
         )
     if summary.widest == 0:
-        return Optimum(
-            1.0, 1.0, 1, "all logits of a sample are equal, so no temperature changes anything"
-        )
+        problem = "all logits of a sample are equal, so no temperature changes anything"
+        return Optimum(1.0, 1.0, problem)
     low, high = 1e-9 * summary.smallest, 1e6 * summary.widest  # the bounds of T
     if summary.label_gap == 0:
         problem = "every label has the largest logit, so the NLL keeps falling as T goes to 0"
-        return Optimum(low, summary.mean_gap, 1, problem)
+        return Optimum(low, summary.mean_gap, problem)
     # The derivative at T = high is this one at T = infinity, up to 1e-6 of the logits' size.
     if summary.label_gap >= summary.mean_gap:
         problem = "labels have no larger logits than others, so the NLL keeps falling as T grows"
-        return Optimum(high, summary.mean_gap, 1, problem)
+        return Optimum(high, summary.mean_gap, problem)
     step = len(logits) // _START_ROWS
-    guess, extra = math.log(2 / summary.mean_gap), 0.0
+    guess = math.log(2 / summary.mean_gap)
     if step > 1:
         sample = _summarise(logits[::step], labels[::step], weights[::step])
         if 0 < sample.label_gap < sample.mean_gap:
             some = logits[::step], weights[::step], sample
-            guess, steps, _ = _root(*some, guess, low, high, tolerance=10 * _ROUGH)
-            extra = (steps + 1) / step
-    log_b, steps, beyond = _root(logits, weights, summary, guess, low, high)
-    passes = math.ceil(1 + extra + steps)
+            guess, _ = _root(*some, guess, low, high, tolerance=10 * _ROUGH)
+    log_b, beyond = _root(logits, weights, summary, guess, low, high)
     if beyond:
         temperature = low if beyond > 0 else high
         problem = f"the NLL is lowest beyond {temperature:.3g}, the bound of T for these logits"
-        return Optimum(temperature, summary.mean_gap, passes, problem)
-    return Optimum(math.exp(-log_b), summary.mean_gap, passes, "")
+        return Optimum(temperature, summary.mean_gap, problem)
+    return Optimum(math.exp(-log_b), summary.mean_gap, "")
 
 
 def _summarise(logits: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> _Summary:
@@ -377,23 +370,23 @@ def _root(
     low: float,
     high: float,
     tolerance: float = _TOLERANCE,
-) -> tuple[float, int, int]:
+) -> tuple[float, int]:
     """Solve M(b) = A for a temperature between ``low`` and ``high``.
 
     Returns:
-        log b; how often the logits were read; and 0, or on which side of the range the root lies:
-        1 if b is too large for it, -1 if too small.
+        log b; and 0, or on which side of the range the root lies: 1 if b is too large for it, -1 if
+        too small.
     """
     left, right = -math.log(high), -math.log(low)
     before = math.nan  # the step before, if it was Halley's
-    for steps in range(1, _MAX_STEPS + 1):
+    for step_number in range(_MAX_STEPS):
         b = math.exp(log_b)
-        rough = (steps == 1 or tolerance > _ROUGH) and _SCALES[0] < b < _SCALES[1]
+        rough = (step_number == 0 or tolerance > _ROUGH) and _SCALES[0] < b < _SCALES[1]
         expectation, variance, third = _moments(logits, weights, summary.largest, b, rough)
         value = math.log(expectation / summary.label_gap) - log_b if expectation > 0 else -math.inf
         enough = tolerance > _ROUGH or not rough
         if enough and abs(value) <= tolerance:
-            return log_b, steps, 0
+            return log_b, 0
         if not (rough and abs(value) < _ROUGH):  # otherwise its sign may be wrong
             left, right = (log_b, right) if value > 0 else (left, log_b)
         if right - left < _TOLERANCE:
@@ -403,10 +396,10 @@ def _root(
         # Halley's error is cubed in each step, up to a factor estimated from the last two.
         factor = max(1.0, abs(step) / max(abs(before), _ROUGH) ** 3)
         if inside and enough and 10 * factor * abs(step) ** 3 < tolerance:
-            return log_b + step, steps, 0
+            return log_b + step, 0
         log_b = log_b + step if inside else (left + right) / 2
         before = step if inside else math.nan
-    return log_b, steps, 1 if value > 0 else -1
+    return log_b, 1 if value > 0 else -1
 
 
 def _halley(value: float, expectation: float, variance: float, third: float) -> float:

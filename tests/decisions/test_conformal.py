@@ -1,4 +1,4 @@
-"""Conformal sets: by the definition, by what they promise, and beside MAPIE (group `peers`)."""
+"""Conformal sets: by the definition, and by what they promise."""
 
 import math
 
@@ -47,8 +47,7 @@ def test_the_adaptive_sets_by_the_definition():
             assert kept[k] == (before + (1 - share) * p <= sets.threshold_)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 100])
-@pytest.mark.parametrize("power", [1.0, 8.0])
+@pytest.mark.parametrize(("n_classes", "power"), [(2, 8.0), (3, 1.0), (100, 8.0)])
 def test_adaptive_shares_are_even_and_differ_by_seed(n_classes, power):
     """Also for rows alike: those of one prediction, with nearly the same confidence."""
     probs, _ = samples(20_000, n_classes, power=power)
@@ -197,46 +196,3 @@ PROBS, LABELS = samples(20)
 def test_bad_input_is_named(named, call):
     with pytest.raises(ValueError, match=f"^{named}: "):
         call()
-
-
-class Fitted:
-    """A classifier of scikit-learn's kind that gives back the probabilities it is given."""
-
-    def __init__(self, n_classes):
-        self.classes_ = np.arange(n_classes)
-
-    def fit(self, X, y):
-        return self
-
-    def predict_proba(self, X):
-        return X
-
-    def predict(self, X):
-        return X.argmax(axis=1)
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("adaptive", [False, True])
-def test_sets_beside_mapie(adaptive):
-    """The plain sets are the same. The adaptive ones draw other random shares."""
-    mapie = pytest.importorskip("mapie.classification")
-    from sklearn.base import BaseEstimator, ClassifierMixin
-
-    peer = type("Peer", (Fitted, ClassifierMixin, BaseEstimator), {})(5)
-    fit, new = samples(1_000, seed=1), samples(3_000, seed=2)
-    score = "aps" if adaptive else "lac"
-    theirs = mapie.SplitConformalClassifier(
-        peer, confidence_level=0.8, conformity_score=score, prefit=True, random_state=0
-    ).conformalize(*fit)
-    kwargs = {"conformity_score_params": {"include_last_label": "randomized"}} if adaptive else {}
-    held = theirs.predict_set(new[0], **kwargs)[1][:, :, 0]
-    ours = ConformalSets(0.8, adaptive=adaptive).fit(*fit).predict(new[0])
-    if not adaptive:
-        assert (held == ours).all()
-    else:
-        one, other = set_coverage(held, new[1]), set_coverage(ours, new[1])
-        assert abs(one.size - other.size) < 0.1
-        assert abs(one.share - other.share) < 0.02

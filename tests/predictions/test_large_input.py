@@ -15,7 +15,6 @@ from calib_utils.recalibration import (
     IsotonicRegression,
     PlattScaling,
     TemperatureScaling,
-    VectorScaling,
 )
 
 N, K = 4_000, 1_000
@@ -72,21 +71,6 @@ def test_no_copy_is_made(name, stored):
     assert peak < 0.7 * stored[0].nbytes + OWN.get(name, 0)
     in_memory = [np.array(array) for array in stored]
     np.testing.assert_array_equal(found, USES[name](*in_memory))
-
-
-def test_vector_scaling_holds_no_logits_where_they_are_many(monkeypatch):
-    """It computes what it sees of them in each step, and finds the same."""
-    rng = np.random.default_rng(0)
-    logits = 2 * rng.standard_normal((6_000, 200), np.float32)
-    labels = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
-    logits = logits.astype(np.float16)
-    logits[np.arange(6_000), (labels + 1) % 200] = -np.inf
-    expected = VectorScaling().fit(logits, labels)
-    monkeypatch.setattr("calib_utils.recalibration.affine.HELD", 0)
-    found, peak = peak_of(lambda: VectorScaling().fit(logits, labels))
-    assert peak < 4 * logits.size
-    np.testing.assert_array_equal(found.weights_, expected.weights_)
-    np.testing.assert_array_equal(found.intercept_, expected.intercept_)
 
 
 def test_predictions_in_chunks_are_predictions(stored):

@@ -59,6 +59,15 @@ def binary(n=1000, slope=0.5, intercept=0.3, seed=0):
     return z, (rng.random(n) < 1 / (1 + np.exp(-slope * z - intercept))).astype(int)
 
 
+def masked(logits, labels, mask, seed=3):
+    """Half of the rows lose up to a third of the classes, never that of the label."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.random(logits.shape) < 0.3
+    hidden[np.arange(len(labels)), labels] = False
+    hidden[rng.random(len(labels)) < 0.5] = False
+    return np.where(hidden, mask, logits.astype(np.float64)), hidden
+
+
 def nll(scores, labels):
     """Mean negative log-likelihood of softmax(scores), in float64."""
     log_probs = log_softmax(np.asarray(scores, np.float64), axis=1)

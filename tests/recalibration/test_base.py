@@ -6,26 +6,18 @@ import math
 import shutil
 import subprocess
 import sys
-import tracemalloc
 import warnings
-import zipfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse
-import scipy.special
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 
 import calib_audit
 import calib_utils
 from calib_utils import recalibration
-from calib_utils.metrics import accuracy
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     BetaCalibration,
@@ -34,6 +26,7 @@ from calib_utils.recalibration import (
     OneVersusRest,
     PlattScaling,
     TemperatureScaling,
+    VectorScaling,
     load,
 )
 from calib_utils.records import load_record
@@ -45,6 +38,7 @@ from tests.recalibration.recalibration_cases import (
     MULTICLASS,
     binary,
     fitted,
+    masked,
     multiclass,
     sure,
 )
@@ -61,53 +55,19 @@ every_multiclass_method = pytest.mark.parametrize(
 )
 
 
-@every_method
-def test_fit_returns_itself_and_learns_names_ending_in_an_underscore(make, data):
-    method = make()
-    before = set(vars(method))
-    assert method.fit(*data) is method
-    learned = set(vars(method)) - before
-    assert "n_classes_" in learned
-    assert all(name.endswith("_") and not name.startswith("_") for name in learned)
-    assert repr(make()) == repr(method)
-
-
-def bad_fits(logits, labels):
-    """What a fit refuses, sooner or later."""
-    yield logits, labels + 100
-    yield np.append(logits[:-1], np.full_like(logits[:1], np.nan), axis=0), labels
-    yield logits, labels, np.full(len(labels), -1.0)
-    yield logits, np.full_like(labels, -1)
-
-
-@every_method
-def test_fit_refused_leaves_the_method_as_it_was(make, data):
-    logits, labels = data
-    names = list("abcd") if logits.ndim == 2 else None
-    given = pd.DataFrame(logits, columns=names) if names else logits
-    fresh, method = make(), make().fit(given, labels)
-    before, expected = copy.deepcopy(vars(method)), method.predict_proba(given)
-    for bad in bad_fits(logits, labels):
-        other = pd.DataFrame(bad[0], columns=names[::-1]) if names else bad[0]
-        for one in (method, fresh):
-            with pytest.raises(ValueError, match=r"expected|found"):
-                one.fit(other, *bad[1:])
-    assert not [name for name in vars(fresh) if name.endswith("_")]
-    assert repr(vars(method)) == repr(before)
-    np.testing.assert_array_equal(method.predict_proba(given), expected)
-
-
-def test_fit_that_fails_within_leaves_the_method_as_it_was(monkeypatch):
+def test_fit_that_fails_leaves_the_method_as_it_was(monkeypatch):
     logits, labels = multiclass(200, 4)
-    probs = scipy.special.softmax(logits, axis=1).round(2)
-    method = TemperatureScaling(inputs="probs")
+    probs = softmax(logits, axis=1).round(2)
+    fresh, method = TemperatureScaling(inputs="probs"), TemperatureScaling(inputs="probs")
     with pytest.warns(UserWarning, match="exactly 0"):
         method.fit(as_predictions(probs, labels, rescale=True))
     before = dict(vars(method))
     monkeypatch.setattr(TemperatureScaling, "_fit", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        method.fit(scipy.special.softmax(logits, axis=1), labels)
+    for one in (method, fresh):
+        with pytest.raises(ZeroDivisionError):
+            one.fit(softmax(logits, axis=1), labels)
     assert vars(method) == before
+    assert not [name for name in vars(fresh) if name.endswith("_")]
 
 
 @pytest.mark.parametrize("name", ["temperature", "matrix", "one-versus-rest isotonic"])
@@ -139,37 +99,48 @@ def assert_classes_stay(logits, probs):
         assert (probs.argmax(dim=1) == logits.argmax(dim=1)).all()
 
 
-@every_method
-def test_predict_proba_and_save_need_a_fit(make, data, tmp_path):
-    with pytest.raises(RuntimeError, match="is not fitted; call fit"):
-        make().predict_proba(data[0])
-    with pytest.raises(RuntimeError, match="is not fitted"):
-        make().save(tmp_path / "x.npz")
-
-
-@every_multiclass_method
-def test_predict_proba_refuses_another_number_of_classes(make):
-    fitted = make().fit(*multiclass(200, 4))
-    with pytest.raises(ValueError, match="expected 4 classes, as in fit, found 3"):
-        fitted.predict_proba(np.zeros((5, 3)))
-
-
 def test_fit_says_what_to_do_with_wrong_shapes():
     with pytest.raises(ValueError, match=r"HistogramBinning takes shape \(N,\).*OneVersusRest"):
         HistogramBinning().fit(np.zeros((4, 3)), [0, 1, 2, 0])
     with pytest.raises(ValueError, match=r"VectorScaling takes shape \(N, K\), found \(4,\)"):
-        recalibration.VectorScaling().fit(np.zeros(4), [0, 1, 1, 0])
-    fitted = TemperatureScaling().fit(*binary(100))
-    with pytest.raises(ValueError, match="expected 2 classes"):
-        fitted.predict_proba(np.zeros((4, 3)))
+        VectorScaling().fit(np.zeros(4), [0, 1, 1, 0])
 
 
-@pytest.mark.parametrize("make", BINARY.values(), ids=BINARY)
-def test_fit_refuses_scores_that_are_no_probabilities(make):
+def test_predictions_have_the_shape_of_the_fit(tmp_path):
+    for use in (
+        lambda: VectorScaling().predict_proba(np.zeros((2, 3))),
+        lambda: VectorScaling().save(tmp_path / "x.npz"),
+        lambda: VectorScaling().n_parameters_,
+    ):
+        with pytest.raises(RuntimeError, match="VectorScaling is not fitted; call fit"):
+            use()
+    of_two = TemperatureScaling().fit(*binary(100))
+    with pytest.raises(ValueError, match="expected 2 classes, as in fit, found 3"):
+        of_two.predict_proba(np.zeros((4, 3)))
+    with pytest.raises(ValueError, match=r"expected shape \(N,\), as in fit, found \(5, 2\)"):
+        of_two.predict_proba(np.zeros((5, 2)))
+    for k in (2, 4):
+        logits, labels = multiclass(200, k)
+        fitted = TemperatureScaling().fit(logits, labels)
+        with pytest.raises(ValueError, match=r"logits: .*for one row.* logits\[:1\]"):
+            fitted.predict_proba(logits[0])
+        assert fitted.predict_proba(logits[:1]).shape == (1, k)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        PlattScaling(inputs="probs"),
+        VectorScaling("probs"),
+        OneVersusRest(PlattScaling(), inputs="probs"),
+    ],
+    ids=repr,
+)
+def test_fit_refuses_scores_that_are_no_probabilities(method):
+    scores = np.array([[0.2, 0.8], [1.3, -0.3]])
+    scores = scores[:, 0] if isinstance(method, PlattScaling) else scores
     with pytest.raises(ValueError, match=r"logits \(inputs='probs'\): expected values from 0 to 1"):
-        make(inputs="probs").fit(np.array([0.2, 1.3]), [0, 1])
-    with pytest.raises(ValueError, match="inputs: expected 'probs' or 'logits'"):
-        make(inputs="probabilities")
+        method.fit(scores, [0, 1])
 
 
 @pytest.mark.parametrize(
@@ -178,6 +149,7 @@ def test_fit_refuses_scores_that_are_no_probabilities(make):
         (HistogramBinning, "n_bins", [0, 2.5, True, "15"]),
         (HistogramBinning, "strategy", ["mass"]),
         (PlattScaling, "smooth_targets", ["no", 1, None]),
+        (PlattScaling, "inputs", ["probabilities"]),
         (TemperatureScaling, "temperature", [0, -1.0, np.inf, np.nan, "1.5", True]),
         (recalibration.MatrixScaling, "max_steps", [0, -1, 1.5, True]),
         (recalibration.MatrixScaling, "regularization", [-1.0, np.nan, np.inf, "1"]),
@@ -209,18 +181,6 @@ def test_fit_names_an_absent_class_which_keeps_a_probability(make):
     assert probs[3, 3] > 0.3
 
 
-@pytest.mark.parametrize("make", ALL_BINARY.values(), ids=ALL_BINARY)
-@pytest.mark.parametrize("only", [0, 1])
-def test_fit_of_a_single_class_in_binary_data(make, only):
-    z, _ = binary(50)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fitted = make().fit(z, np.full(50, only))
-    assert f"1 of 2 classes have no sample ({1 - only})" in str(caught[0].message)
-    probs = fitted.predict_proba(z)
-    assert ((probs >= 0) & (probs <= 1)).all()
-
-
 def test_fit_warns_where_it_was_called():
     logits, _ = multiclass(100, 4)
     with warnings.catch_warnings(record=True) as caught:
@@ -236,64 +196,15 @@ def test_save_keeps_a_fixed_temperature(tmp_path):
     assert load(tmp_path / "fixed.npz").predict_proba(-np.eye(3)).shape == (3, 3)
 
 
-def test_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "fitted.npz"
-    TemperatureScaling(temperature=1.5).save(path)
-    before = path.read_bytes()
-
-    def fail(*args):
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="no space"):
-        TemperatureScaling(temperature=3.0).save(path)
-    assert path.read_bytes() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["fitted.npz"]
-
-
 def test_load_says_that_a_file_is_damaged(tmp_path):
     path = tmp_path / "fitted.npz"
     OneVersusRest(PlattScaling()).fit(*multiclass(100, 3)).save(path)
-    whole = path.read_bytes()
-    assert load(path).n_classes_ == 3
-    damaged = [whole[:size] for size in range(0, len(whole), 97)]
-    for place in range(30, len(whole), 61):
-        damaged.append(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
-    messages = []
-    for content in [*damaged, b"", b"not a file of arrays"]:
+    for content in [path.read_bytes()[:-97], b"", b"not a file of arrays"]:
         path.write_bytes(content)
-        try:
-            assert load(path).n_classes_ == 3  # where nothing depends on the changed byte
-        except ValueError as error:
-            messages.append(str(error))
-    assert len(messages) > len(damaged) / 2
-    assert all("contains no recalibrator, or is damaged" in message for message in messages)
+        with pytest.raises(ValueError, match=r"contains no recalibrator, or is damaged.* version"):
+            load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "absent.npz")
-
-
-@pytest.mark.parametrize("name", ["array0.npy", "facts.npy", "stranger.npy"])
-def test_load_unpacks_no_small_file_that_would_fill_the_memory(name, tmp_path):
-
-    path = tmp_path / "bomb.npz"
-    recalibration.VectorScaling().fit(*multiclass(100, 3)).save(path)
-    with zipfile.ZipFile(path) as file:
-        members = {each: file.read(each) for each in file.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
-        for each, content in members.items():
-            if each != name:
-                file.writestr(each, content)
-        with file.open(name, "w") as stream:
-            for _ in range(300):
-                stream.write(bytes(1 << 20))
-    assert path.stat().st_size < 4e6
-    tracemalloc.start()
-    with pytest.raises(
-        ValueError, match=r"bomb\.npz contains no recalibrator.*unpacks to 31\d,\d+,"
-    ):
-        load(path)
-    assert tracemalloc.get_traced_memory()[1] < 4e6
-    tracemalloc.stop()
 
 
 def rewritten(path, **changes):
@@ -336,16 +247,12 @@ def test_load_refuses_a_wrong_type_or_shape_and_what_is_not_finite(name, change,
         load(path)
 
 
-@every_method
-def test_save_says_when_from_what_and_by_which_version(make, data, tmp_path):
-    make().fit(*data).save(tmp_path / "fitted.npz")
-    _, facts = read_npz(tmp_path / "fitted.npz")
-    assert facts["learned"]["n_samples_"] == 200
-    assert facts["learned"]["version_"] == calib_utils.__version__
-    assert load(tmp_path / "fitted.npz").date_ == facts["learned"]["date_"]
-    assert abs(datetime.date.today() - datetime.date.fromisoformat(facts["learned"]["date_"])) <= (
-        datetime.timedelta(days=1)
-    )
+def test_save_says_when_from_what_and_by_which_version(tmp_path):
+    OneVersusRest(PlattScaling()).fit(*multiclass(200, 4)).save(tmp_path / "fitted.npz")
+    again = load(tmp_path / "fitted.npz")
+    today = datetime.datetime.now(datetime.UTC).date()
+    assert today - datetime.date.fromisoformat(again.date_) <= datetime.timedelta(days=1)
+    assert (again.n_samples_, again.version_) == (200, calib_utils.__version__)
 
 
 def test_save_takes_numpy_scalars(tmp_path):
@@ -355,19 +262,13 @@ def test_save_takes_numpy_scalars(tmp_path):
     again = load(tmp_path / "fitted.npz")
     assert again.regularization == 0.5
     np.testing.assert_array_equal(again.predict_proba(logits), fitted.predict_proba(logits))
-    z, labels = binary(200)
-    fitted = HistogramBinning(np.int32(7)).fit(z, labels)
-    fitted.save(tmp_path / "fitted.npz")
-    assert load(tmp_path / "fitted.npz").n_bins == 7
 
 
 @pytest.mark.parametrize(
     ("method", "changes", "data"),
     [
         (HistogramBinning(10), {"n_bins": 20}, binary(200)),
-        (PlattScaling(), {"smooth_targets": True}, binary(200)),
         (TemperatureScaling(), {"temperature": 3.0}, multiclass(200, 4)),
-        (recalibration.MatrixScaling(), {"regularization": 1.0}, multiclass(200, 4)),
         (OneVersusRest(HistogramBinning()), {"base": PlattScaling()}, multiclass(200, 4)),
     ],
 )
@@ -381,65 +282,32 @@ def test_predict_proba_asks_for_another_fit_after_changes(method, changes, data,
     assert method.fit(*data).predict_proba(data[0]).shape == data[0].shape
 
 
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("name", MULTICLASS)
-def test_predict_proba_takes_one_row_for_no_binary_samples(name, k):
-    logits, labels = multiclass(200, k)
-    fitted = MULTICLASS[name]().fit(logits, labels)
-    with pytest.raises(ValueError, match=r"logits: .*logits\[:1\]|logits: .*give one for each"):
-        fitted.predict_proba(logits[0])
-    assert fitted.predict_proba(logits[:1]).shape == (1, k)
-
-
-def test_predict_proba_refuses_two_columns_after_log_odds():
-    fitted = TemperatureScaling().fit(*binary(200))
-    with pytest.raises(ValueError, match=r"expected shape \(N,\), as in fit, found \(5, 2\)"):
-        fitted.predict_proba(np.zeros((5, 2)))
-
-
-@every_multiclass_method
-def test_fit_doubts_probabilities_where_logits_belong(make):
+def test_fit_doubts_probabilities_where_logits_belong():
     logits, labels = multiclass(300, 4)
-    probs = TemperatureScaling(1.0).predict_proba(logits)
+    probs = softmax(logits, axis=1)
     with pytest.warns(UserWarning, match="all are from 0 to 1, like probabilities"):
-        make().fit(probs, labels)
-    fitted = make().fit(logits, labels)
+        VectorScaling().fit(probs, labels)
+    fitted = VectorScaling().fit(logits, labels)
     with pytest.warns(UserWarning, match="all are from 0 to 1, like probabilities"):
         fitted.predict_proba(probs)
+    z, labels = binary()
+    with pytest.warns(UserWarning, match="all are from 0 to 1, .* inputs='probs'"):
+        PlattScaling().fit(expit(z), labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PlattScaling().fit(z, labels).predict_proba([0.4])
 
 
 @pytest.mark.parametrize(
-    "header", ['{"class": "Path", "arguments": {}, "learned": {}}', "3", "[]", "{"]
+    "header", ['{"class": "Path", "arguments": {}, "learned": {}}', "3", {"a": 1}]
 )
 def test_load_refuses_files_of_something_else(tmp_path, header):
-    np.savez(tmp_path / "other.npz", facts=np.array(header))
+    np.savez(tmp_path / "other.npz", facts=np.array(header), allow_pickle=True)
     with pytest.raises(ValueError, match="contains no recalibrator"):
         load(tmp_path / "other.npz")
     np.savez(tmp_path / "other.npz", array=np.zeros(3))
     with pytest.raises(ValueError, match="contains no recalibrator"):
         load(tmp_path / "other.npz")
-
-
-def test_load_refuses_pickles(tmp_path):
-    path = tmp_path / "pickle.npz"
-    np.savez(path, facts=np.array({"a": 1}, dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match="contains no recalibrator"):
-        load(path)
-    assert zipfile.is_zipfile(path)
-
-
-def test_importing_needs_no_heavy_library():
-    code = """
-import sys
-from calib_utils import metrics, recalibration
-metrics.expected_calibration_error([[0.7, 0.3]], [0])
-metrics.classwise_calibration_error([[0.7, 0.3]], [0])
-print({"torch", "sklearn", "scipy", "matplotlib"} & {*sys.modules})
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
-    )
-    assert found.stdout == "set()\n"
 
 
 ALONE = '''
@@ -457,9 +325,13 @@ class OnlyNumPyAndSciPy:
 
 sys.meta_path.insert(0, OnlyNumPyAndSciPy())
 import numpy as np
-import calib_audit
-from calib_utils import comparing, decisions, metrics, predictions, recalibration, records
+from calib_utils import metrics, recalibration
 from calib_utils.recalibration import *
+metrics.expected_calibration_error([[0.7, 0.3]], [0])
+metrics.classwise_calibration_error([[0.7, 0.3]], [0])
+assert "scipy" not in sys.modules  # which takes long to import
+import calib_audit
+from calib_utils import comparing, decisions, predictions, records
 
 rng = np.random.default_rng(0)
 logits = rng.normal(size=(400, 4))
@@ -488,13 +360,11 @@ assert not {"torch", "sklearn", "matplotlib"} & {*sys.modules}
 assert sys.modules["calib_utils"].__file__.startswith(os.getcwd())
 def draw():
     import calib_utils.plots
-for use in (
-    lambda: PlattScaling().predict_proba([0.5]), draw, lambda: recalibration.CalibratedClassifier
-):
+for use in (draw, lambda: recalibration.CalibratedClassifier):
     try:
         use()
-    except (RuntimeError, ModuleNotFoundError) as error:
-        print(f"{type(error).__name__}: {error}")
+    except ModuleNotFoundError as error:
+        print(error)
 '''
 
 
@@ -508,26 +378,10 @@ def test_numpy_and_scipy_are_all_that_is_needed_without_pictures_and_training(tm
         [sys.executable, "-c", ALONE, "fitted.npz"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    *names, not_fitted, no_plots, no_classifier = done.stdout.splitlines()
-    made = {type(make()).__name__ for make, _ in BY_NAME.values()}
-    assert set(names) == made
-    assert not_fitted == (
-        "NotFittedError: PlattScaling is not fitted; call fit(logits, labels) first"
-    )
-    assert no_plots == (
-        "ModuleNotFoundError: plots need matplotlib, which is not installed: pip install matplotlib"
-    )
+    *names, no_plots, no_classifier = done.stdout.splitlines()
+    assert set(names) == {type(make()).__name__ for make, _ in BY_NAME.values()}
+    assert no_plots == ("plots need matplotlib, which is not installed: pip install matplotlib")
     assert "sklearn" in no_classifier
-
-
-def test_every_public_name_is_there():
-    for name in recalibration.__all__:
-        assert getattr(recalibration, name).__doc__
-    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        recalibration.Nothing  # noqa: B018
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        TemperatureScaling().fit(*multiclass(200, 4))
 
 
 @pytest.mark.parametrize(
@@ -564,15 +418,6 @@ def test_n_parameters_of_a_map_of_steps_are_the_values_it_gives(name):
     assert fitted.n_parameters_ == len(np.unique(fitted.predict_proba(asked)))
 
 
-@every_method
-def test_n_parameters_stay_in_a_file_and_wait_for_the_fit(make, data, tmp_path):
-    method = make()
-    with pytest.raises(RuntimeError, match="is not fitted"):
-        method.n_parameters_  # noqa: B018
-    method.fit(*data).save(tmp_path / "x.npz")
-    assert load(tmp_path / "x.npz").n_parameters_ == method.n_parameters_ > 0
-
-
 def test_a_class_without_samples_or_a_fixed_temperature_adds_no_parameter():
     logits, labels = multiclass(200, 4)
     with pytest.warns(UserWarning, match="1 of 4 classes"):
@@ -592,16 +437,6 @@ def test_load_refuses_a_method_that_is_not_fitted(tmp_path, missing):
         load(path)
 
 
-def test_load_names_a_version_that_it_cannot_read(tmp_path):
-    path = tmp_path / "scaling.npz"
-    TemperatureScaling().fit(*multiclass(200, 4)).save(path)
-    arrays, facts = read_npz(path)
-    facts["learned"] |= {"version_": "0.0.1", "scale_": facts["learned"].pop("temperature_")}
-    write_npz(path, arrays, facts)
-    with pytest.raises(ValueError, match=r"saved by version 0\.0\.1 .*load it with that version"):
-        load(path)
-
-
 def test_a_map_of_each_group_is_no_part_of_what_knows_no_groups():
     with pytest.raises(ValueError, match=r"base: expected one that needs no groups"):
         OneVersusRest(recalibration.PlattPerGroup())
@@ -611,15 +446,6 @@ def test_a_map_of_each_group_is_no_part_of_what_knows_no_groups():
 
 
 MASKS = [-1e4, -1e9, float(np.finfo(np.float32).min), -np.inf]
-
-
-def masked(logits, labels, mask, seed=3):
-    """Half of the rows lose up to a third of the classes, never that of the label."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.random(logits.shape) < 0.3
-    hidden[np.arange(len(labels)), labels] = False
-    hidden[rng.random(len(labels)) < 0.5] = False
-    return np.where(hidden, mask, logits.astype(np.float64)), hidden
 
 
 def loss(probs, labels):
@@ -670,7 +496,7 @@ def test_fit_on_masked_logits_is_as_good_as_one_without(make):
     assert found < loss(plain.predict_proba(new_logits), new_labels) + 0.02
 
 
-@pytest.mark.parametrize("mask", [-1e4, -1e9, -np.inf])
+@pytest.mark.parametrize("mask", [-1e4, -np.inf])
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "dirichlet", "ensemble"])
 def test_fit_takes_classes_masked_everywhere_for_absent(name, mask):
     logits, labels = multiclass(2_000, 4, dtype=np.float64)
@@ -685,42 +511,11 @@ def test_fit_takes_classes_masked_everywhere_for_absent(name, mask):
     assert (found[:, 4:] == 0).all()
 
 
-@every_multiclass_method
-def test_fit_refuses_a_label_that_is_masked(make):
+def test_fit_refuses_a_label_that_is_masked():
     logits, labels = multiclass(100, 4)
     logits[7, labels[7]] = -np.inf
     with pytest.raises(ValueError, match=r"labels: sample 7 has class \d, which is masked"):
-        make().fit(logits, labels)
-
-
-@pytest.mark.parametrize("row", [[-np.inf] * 4, [0, np.nan, 0, 0], [0, np.inf, 0, 0]])
-def test_fit_refuses_rows_without_a_possible_class(row):
-    logits, labels = multiclass(100, 4)
-    logits[7] = row
-    with pytest.raises(ValueError, match=r"logits: expected finite values.* in row 7"):
-        TemperatureScaling().fit(logits, labels)
-
-
-@settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(1, 60),
-    k=st.integers(2, 6),
-    scale=st.sampled_from([1e-30, 0.1, 1.0, 10.0, 1e30]),
-    decimals=st.integers(0, 4),
-)
-@pytest.mark.parametrize("name", ALL_MULTICLASS)
-def test_multiclass_methods_give_probabilities_for_any_data(name, seed, n, k, scale, decimals):
-    rng = np.random.default_rng(seed)
-    logits = np.round(2 * rng.standard_normal((n, k)), decimals) * scale
-    labels = rng.integers(k, size=n)
-    if scale == 1e30 and name != "temperature":
-        labels = logits.argmax(axis=1)  # to the others, all other classes are masked
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        probs = ALL_MULTICLASS[name]().fit(logits, labels).predict_proba(logits)
-    assert probs.min() >= 0
-    np.testing.assert_allclose(probs.sum(axis=1), 1, rtol=1e-9)
+        VectorScaling().fit(logits, labels)
 
 
 @pytest.mark.parametrize("name", ALL_MULTICLASS)
@@ -771,10 +566,9 @@ def mean_below(step, probs):
 
 @pytest.mark.parametrize(("digits", "within"), [(4, 0.015), (3, 0.05)])
 @pytest.mark.parametrize("name", ["resnet34-cifar100", "lenet5-cifar100"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_zeros_of_rounded_probabilities_of_networks(name, digits, within, dtype):
+def test_zeros_of_rounded_probabilities_of_networks(name, digits, within):
     record = load_record(name, "validation")
-    probs = softmax(record.logits.astype(float), axis=1).round(digits).astype(dtype)
+    probs = softmax(record.logits.astype(float), axis=1).round(digits)
     share = f"{100 * (probs == 0).mean():.2g} % of the probabilities are exactly 0"
     with pytest.warns(UserWarning, match=f"{share}.* give logits, or probabilities with more"):
         scaling = TemperatureScaling(inputs="probs").fit(
@@ -826,24 +620,10 @@ def test_zeros_take_weights_for_repeated_rows(rounded):
     assert found.temperature_ == pytest.approx(expected.temperature_, rel=1e-7)
 
 
-def test_zeros_of_scores_take_weights_for_repeated_rows():
-    z, labels = binary(4_000, slope=0.5)
-    scores, times = expit(z).round(2), np.arange(4_000) % 3
-    with pytest.warns(UserWarning, match="exactly 0 or 1") as said:
-        found = PlattScaling(inputs="probs").fit(scores, labels, times.astype(float))
-    scores, labels = np.repeat(scores, times), np.repeat(labels, times)
-    with pytest.warns(UserWarning, match="exactly 0 or 1") as same:
-        expected = PlattScaling(inputs="probs").fit(scores, labels)
-    assert found.zero_ == pytest.approx(expected.zero_, rel=1e-9)
-    assert found.slope_ == pytest.approx(expected.slope_, rel=1e-6)
-    assert str(said[0].message) == str(same[0].message)
-
-
 @pytest.mark.parametrize(("digits", "within"), [(4, 0.1), (3, 0.15)])
-@pytest.mark.parametrize("seed", range(2))
-def test_zeros_of_rounded_probabilities_with_long_tails(digits, within, seed):
+def test_zeros_of_rounded_probabilities_with_long_tails(digits, within):
     """Four in five are 0. A tenth of the step, which suits our networks, is too much here."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     calibrated = rng.standard_t(4, (2_000, 16)) @ rng.normal(0, 0.7, (16, 100))
     labels = (calibrated + rng.gumbel(size=calibrated.shape)).argmax(axis=1)
     probs = softmax(2 * calibrated, axis=1).round(digits)
@@ -909,24 +689,52 @@ def test_zeros_are_nothing_to_steps():
         HistogramBinning(inputs="probs").fit(probs[:, 0], (labels == 0).astype(int))
 
 
-@pytest.mark.parametrize("make", [PlattScaling, TemperatureScaling, BetaCalibration])
-def test_fit_doubts_scores_where_log_odds_belong(make):
-    z, labels = binary()
-    with pytest.warns(UserWarning, match="all are from 0 to 1, .* inputs='probs'"):
-        make().fit(expit(z), labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        make().fit(z, labels).predict_proba([0.4])
+def test_fit_refuses_rows_without_a_possible_class():
+    logits, labels = multiclass(100, 4)
+    for row in ([-np.inf] * 4, [0, np.nan, 0, 0], [0, np.inf, 0, 0]):
+        logits[7] = row
+        with pytest.raises(ValueError, match=r"logits: expected finite values.* in row 7"):
+            TemperatureScaling().fit(logits, labels)
+    z, labels = binary(100)
+    for value, advice in ((np.nan, "rows$"), (-np.inf, r"rows, or .*\(inputs='probs'\)")):
+        z[40] = value
+        with pytest.raises(ValueError, match=f"found {value} at row 40; remove such {advice}"):
+            PlattScaling().fit(z, labels)
 
 
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_fit_leads_infinite_log_odds_to_probabilities(value):
-    z, y = np.append(np.linspace(-2, 2, 40), value), np.arange(41) % 2
-    advice = r"; remove such rows" + ("$" if np.isnan(value) else r", or .*\(inputs='probs'\)")
-    for use in (PlattScaling().fit, lambda z, y: accuracy(z, y, inputs="logits")):
-        with pytest.raises(ValueError, match=f"found {value} at row 40{advice}"):
-            use(z, y)
-    if np.isinf(value):
-        with pytest.warns(UserWarning, match="are exactly"):
-            fitted = PlattScaling(inputs="probs").fit(1 / (1 + np.exp(-z)), y)
-        assert np.isfinite([fitted.slope_, fitted.intercept_]).all()
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_probabilities_do_what_their_logits_do(name):
+    logits, labels = multiclass(400, 4, dtype=np.float64)
+    probs = softmax(logits, axis=1)
+    of_logits = MULTICLASS[name]().fit(logits, labels)
+    of_probs = MULTICLASS[name]().set_params(inputs="probs").fit(probs, labels)
+    np.testing.assert_allclose(
+        of_probs.predict_proba(probs), of_logits.predict_proba(logits), atol=1e-4
+    )
+
+
+@every_multiclass_method
+def test_probabilities_of_zero_are_taken(make):
+    rng = np.random.default_rng(0)
+    probs = rng.multinomial(20, [0.5, 0.3, 0.2], 500) / 20
+    probs[::50] = [1.0, 0.0, 0.0]
+    labels = np.where(rng.random(500) < 0.5, probs.argmax(axis=1), rng.integers(0, 3, 500))
+    method = make().set_params(inputs="probs")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = method.fit(probs, labels).predict_proba(probs)
+    (warning,) = told
+    assert "1.8 % of the probabilities are exactly 0, and count as 0.001" in str(warning.message)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_binary_probabilities_of_zero_and_one():
+    scores = np.array([0.0, 0.2, 0.6, 0.5, 1.0, 1.0], np.float32)
+    with pytest.warns(UserWarning, match="50 % of the probabilities are exactly 0 or 1"):
+        fitted = TemperatureScaling(inputs="probs").fit(scores, [0, 0, 1, 1, 1, 0])
+    with pytest.warns(UserWarning, match="^logits: 100 % of the probabilities are exactly 0 or 1"):
+        TemperatureScaling(inputs="probs").fit(scores.round(), [0, 0, 1, 1, 1, 0])
+    probs = fitted.predict_proba(scores)
+    assert ((probs > 0) & (probs < 1)).all()
+    np.testing.assert_allclose(probs[0], 1 - probs[-1], rtol=1e-3)

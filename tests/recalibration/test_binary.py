@@ -77,7 +77,7 @@ def test_isotonic_for_logits_of_any_size(power):
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 80), decimals=st.integers(0, 6))
-@pytest.mark.parametrize("name", ["isotonic", "beta", "platt", "platt, smooth"])
+@pytest.mark.parametrize("name", ["isotonic", "beta"])
 def test_rising_methods_keep_order_whatever_the_data(name, seed, n, decimals):
     rng = np.random.default_rng(seed)
     z = np.round(4 * rng.standard_normal(n), decimals)
@@ -85,32 +85,8 @@ def test_rising_methods_keep_order_whatever_the_data(name, seed, n, decimals):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = BINARY[name]().fit(z, labels)
-    if "platt" in name and fitted.slope_ < 0:
-        return  # chance turned the samples round, and Platt scaling says so by its sign
     probs = fitted.predict_proba(np.sort(np.concatenate([z, 9 * rng.standard_normal(50)])))
     assert (np.diff(probs) >= -1e-15).all()
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(1, 60),
-    scores=st.booleans(),
-    decimals=st.integers(0, 5),
-    single=st.booleans(),
-)
-@pytest.mark.parametrize("name", BINARY)
-def test_binary_methods_give_probabilities_for_any_data(name, seed, n, scores, decimals, single):
-    rng = np.random.default_rng(seed)
-    values = np.round(5 * rng.standard_normal(n), decimals)
-    if scores:
-        values = np.round(expit(values), decimals)
-    labels = np.zeros(n, int) if single else rng.integers(2, size=n)
-    make = BINARY[name](inputs="probs" if scores else "logits")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        probs = make.fit(values, labels).predict_proba(values)
-    assert ((probs >= 0) & (probs <= 1)).all()
 
 
 def test_isotonic_regression_between_subnormal_thresholds():

@@ -2,7 +2,6 @@
 
 import copy
 import warnings
-from collections import namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +19,6 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 from tests.recalibration.recalibration_cases import (
-    ALL_MULTICLASS,
     BINARY,
     MULTICLASS,
     binary,
@@ -79,15 +77,6 @@ def test_module_gives_log_probabilities():
     assert list(model.network.parameters())
 
 
-def test_module_for_any_recalibrator():
-    inputs, labels = torch.randn(300, 6), torch.randint(0, 4, (300,))
-    logits = network()(inputs).detach()
-    for name in ("structured matrix", "one-versus-rest equal mass"):
-        fitted = ALL_MULTICLASS[name]().fit(logits, logits.argmax(dim=1) % 3 + labels % 2)
-        probs = CalibratedModule(network(), fitted).predict_proba(inputs)
-        torch.testing.assert_close(probs, fitted.predict_proba(logits), rtol=1e-4, atol=1e-6)
-
-
 class Named(torch.nn.Module):
     """Returns logits by name, as models of transformers do."""
 
@@ -99,20 +88,24 @@ class Named(torch.nn.Module):
         return self.wrap(logits=logits)
 
 
-@pytest.mark.parametrize("wrap", [dict, SimpleNamespace, namedtuple("Output", "logits")])
-@pytest.mark.parametrize("shape", [(7, 4), (2, 3, 4)])
-def test_module_takes_logits_by_name(wrap, shape):
-    logits = torch.randn(shape)
+@pytest.mark.parametrize("wrap", [dict, SimpleNamespace])
+def test_module_takes_logits_by_name(wrap):
+    logits = torch.randn(2, 3, 4)
     model = CalibratedModule(Named(wrap), TemperatureScaling(2.0), axis=-1)
     torch.testing.assert_close(model(logits), (logits / 2).log_softmax(dim=-1))
     torch.testing.assert_close(model.predict_proba(logits), (logits / 2).softmax(dim=-1))
 
 
-@pytest.mark.parametrize("wrap", [lambda logits: (logits,), lambda logits: {"scores": logits}])
-def test_module_without_logits_says_what_it_found(wrap):
-    model = CalibratedModule(Named(wrap), TemperatureScaling(2.0))
-    with pytest.raises(ValueError, match="expected a tensor, or a dict or an object with logits"):
-        model(torch.randn(2, 3))
+def test_outputs_that_are_no_logits_are_refused():
+    for wrap in (lambda logits: (logits,), lambda logits: {"scores": logits}):
+        model = CalibratedModule(Named(wrap), TemperatureScaling(2.0))
+        with pytest.raises(ValueError, match="a tensor, or a dict or an object with logits"):
+            model(torch.randn(2, 3))
+    model = CalibratedModule(torch.nn.Identity(), TemperatureScaling(2.0))
+    with pytest.raises(ValueError, match=r"found torch\.int64"):
+        model(torch.tensor([[3, 2, 1, 0, 0]]))
+    with pytest.raises(ValueError, match=r"^network: .* found a single number"):
+        model(torch.tensor(0.3))
 
 
 @pytest.mark.parametrize("squeeze", [False, True])
@@ -162,8 +155,7 @@ def test_nor_that_of_scores(kind):
         assert ((found > 0.5).flatten() == (z > 0)).all()
 
 
-@pytest.mark.parametrize("digits", [2, 7])
-@pytest.mark.parametrize("shape", [(300, 4), (2, 150, 4), (300,), (300, 1)])
+@pytest.mark.parametrize(("shape", "digits"), [((2, 150, 4), 7), ((300,), 2), ((300, 1), 7)])
 def test_a_module_behind_a_softmax_says_so_once(shape, digits):
     torch.manual_seed(0)
     binary = len(shape) == 1 or shape[-1] == 1
@@ -183,7 +175,7 @@ def test_a_module_behind_a_softmax_says_so_once(shape, digits):
         CalibratedModule(torch.nn.Identity(), recalibrator, axis=-1)(z)
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("name", ARITHMETIC | STEPS)
 def test_module_agrees_with_its_own_recalibrator(name, dtype):
     method, inputs = fitted(name)
@@ -193,13 +185,13 @@ def test_module_agrees_with_its_own_recalibrator(name, dtype):
     expected = method.predict_proba(inputs)
     model = CalibratedModule(torch.nn.Identity(), method)
     assert model(inputs).dtype == dtype
-    atol = {torch.float64: 1e-12, torch.float32: 2e-6, torch.bfloat16: 3e-2}[dtype]
+    atol = {torch.float64: 1e-12, torch.bfloat16: 3e-2}[dtype]
     torch.testing.assert_close(
         model.predict_proba(inputs).double(), expected.double(), atol=atol, rtol=atol
     )
 
 
-@pytest.mark.parametrize("size", [36.0, 40.0, 1e3, 1e30])
+@pytest.mark.parametrize("size", [40.0, 1e30])
 @pytest.mark.parametrize("name", ["binary platt", "binary beta", "binary temperature"])
 def test_log_odds_stay_right_where_a_probability_rounds_to_one(name, size):
     method, _ = fitted(name)
@@ -225,8 +217,8 @@ def test_module_knows_masked_classes(name, mask):
 
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("name", ["temperature", "vector", "one versus rest"])
-@pytest.mark.parametrize(("axis", "shape"), [(1, (2, 4, 3, 5)), (1, (2, 4, 7)), (-1, (2, 7, 4))])
+@pytest.mark.parametrize("name", ["temperature", "one versus rest"])
+@pytest.mark.parametrize(("axis", "shape"), [(1, (2, 4, 3, 5)), (-1, (2, 7, 4))])
 def test_classes_are_found_on_their_axis(name, axis, shape, kind):
     method, _ = fitted(name)
     torch.manual_seed(0)
@@ -310,9 +302,12 @@ def test_a_state_that_is_not_finite_is_refused():
     assert probs[0, 1].item() == pytest.approx(0.7310586)
 
 
+WAYS = [(name, "export") for name in ARITHMETIC]
+WAYS += [(name, way) for name in ("ensemble", "binary beta") for way in ("trace", "compile")]
+
+
 @pytest.mark.filterwarnings("ignore:.*trace")  # of shapes, which stay as they are
-@pytest.mark.parametrize("way", ["trace", "export", "compile"])
-@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize(("name", "way"), WAYS)
 def test_plain_arithmetic_can_be_traced(name, way):
     method, inputs = fitted(name)
     model = CalibratedModule(torch.nn.Identity(), method).eval()
@@ -329,23 +324,6 @@ def test_plain_arithmetic_can_be_traced(name, way):
     torch.testing.assert_close(traced(other), model(other))
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ARITHMETIC)
-def test_plain_arithmetic_runs_in_onnx(name, tmp_path):
-    runtime = pytest.importorskip("onnxruntime")
-    pytest.importorskip("onnxscript")
-    method, inputs = fitted(name)
-    model = CalibratedModule(torch.nn.Identity(), method).eval()
-    example, other = inputs[:7].float(), inputs[7:].float()
-    rows = torch.export.Dim("rows", min=2)
-    exported = torch.export.export(model, (example,), dynamic_shapes=(({0: rows},),))
-    torch.onnx.export(exported, f=tmp_path / "model.onnx", verbose=False)
-    session = runtime.InferenceSession(tmp_path / "model.onnx")
-    (found,) = session.run(None, {session.get_inputs()[0].name: other.numpy()})
-    torch.testing.assert_close(torch.tensor(found), model(other))
-    assert not torch.allclose(torch.tensor(found), other)
-
-
 SAYS_WHY = pytest.mark.skipif(
     Version(torch.__version__) < Version("2.9"),
     reason="this PyTorch does not pass on what is raised while it exports or compiles",
@@ -355,9 +333,8 @@ SAYS_WHY = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "way", ["trace", *(pytest.param(way, marks=SAYS_WHY) for way in ("export", "compile"))]
 )
-@pytest.mark.parametrize("name", STEPS)
-def test_maps_of_steps_say_that_they_cannot_be_traced(name, way):
-    method, inputs = fitted(name)
+def test_maps_of_steps_say_that_they_cannot_be_traced(way):
+    method, inputs = fitted("binary isotonic")
     model = CalibratedModule(torch.nn.Identity(), method).eval()
     torch.compiler.reset()
     ways = {
@@ -369,14 +346,6 @@ def test_maps_of_steps_say_that_they_cannot_be_traced(name, way):
         ways[way]()
 
 
-def test_a_whole_network_can_be_exported():
-    method, _ = fitted("vector")
-    model = CalibratedModule(network(), method).eval()
-    inputs = torch.randn(5, 6)
-    exported = torch.export.export(model, (inputs,)).module()
-    torch.testing.assert_close(exported(inputs), model(inputs))
-
-
 def test_a_fitted_temperature_that_was_loaded_says_how_it_was_fitted():
     logits, labels = multiclass(300, 4)
     model = CalibratedModule(torch.nn.Identity(), TemperatureScaling(1.5).fit(logits, labels))
@@ -384,20 +353,6 @@ def test_a_fitted_temperature_that_was_loaded_says_how_it_was_fitted():
     model.load_state_dict(other.state_dict())
     found = model.recalibrator.predict_proba(logits)
     np.testing.assert_array_equal(found, TemperatureScaling(2.5).predict_proba(logits))
-
-
-@pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
-def test_module_takes_the_last_axis_for_the_classes(name):
-    logits, labels = multiclass(600, 5)
-    method = ALL_MULTICLASS[name]().fit(logits, labels)
-    model = CalibratedModule(torch.nn.Identity(), method)
-    found = model.predict_proba(torch.tensor(logits).reshape(20, 3, 10, 5))
-    expected = method.predict_proba(logits)
-    np.testing.assert_allclose(found.reshape(600, 5), expected, atol=1e-6)
-    with pytest.raises(ValueError, match=r"found torch\.int64"):
-        model(torch.tensor([[3, 2, 1, 0, 0]]))
-    with pytest.raises(ValueError, match=r"^network: .* found a single number"):
-        model(torch.tensor(0.3))
 
 
 def test_module_says_where_a_state_is_without_the_map():

@@ -14,16 +14,7 @@ from calib_utils.recalibration import (
     TemperatureScaling,
     load,
 )
-from tests.recalibration.recalibration_cases import draw, multiclass
-
-
-def masked(logits, labels, mask, seed=3):
-    """Half of the rows lose up to a third of the classes, never that of the label."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.random(logits.shape) < 0.3
-    hidden[np.arange(len(labels)), labels] = False
-    hidden[rng.random(len(labels)) < 0.5] = False
-    return np.where(hidden, mask, logits.astype(np.float64)), hidden
+from tests.recalibration.recalibration_cases import draw, masked, multiclass
 
 
 def test_one_versus_rest_leaves_masked_rows_out_of_a_class_s_fit():

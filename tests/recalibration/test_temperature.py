@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -26,23 +25,7 @@ def relative_gradient(logits, labels, temperature):
     return (of_labels - expected) / of_labels
 
 
-def known_recipe(logits, labels, steps=50, learning_rate=0.01, start=1.5):
-    """Temperature scaling as many people know it: torch's LBFGS on the temperature."""
-    z, y = torch.tensor(logits), torch.tensor(labels)
-    temperature = torch.nn.Parameter(torch.tensor([start]))
-    optimiser = torch.optim.LBFGS([temperature], lr=learning_rate, max_iter=steps)
-
-    def closure():
-        optimiser.zero_grad()
-        loss = torch.nn.functional.cross_entropy(z / temperature, y)
-        loss.backward()
-        return loss
-
-    optimiser.step(closure)
-    return temperature.item()
-
-
-@pytest.mark.parametrize("temperature", [0.05, 0.3, 1.0, 2.0, 50.0])
+@pytest.mark.parametrize("temperature", [0.05, 2.0, 50.0])
 def test_gradient_is_zero_and_known_temperature_recovered(temperature):
     logits, labels = multiclass(20_000, 10, temperature)
     fitted = TemperatureScaling().fit(logits, labels)
@@ -61,7 +44,7 @@ def test_against_scipy_bounded_search():
     assert TemperatureScaling().fit(logits, labels).temperature_ == pytest.approx(found.x, rel=1e-6)
 
 
-@pytest.mark.parametrize("power", [-126, -100, -30, 0, 30, 100, 120])
+@pytest.mark.parametrize("power", [-126, -30, 120])
 def test_logits_of_any_size(power):
     """A power of two changes no digit, so T must follow to the last one."""
     logits, labels = multiclass(3_000, 20, seed=3)
@@ -124,7 +107,7 @@ def test_a_single_mistake():
     assert abs(relative_gradient(logits, labels, temperature)) < 1e-8
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 60),
@@ -178,12 +161,6 @@ def test_uninformative_logits_go_to_the_upper_bound(labels):
     assert (probs.argmax(axis=1) == logits.argmax(axis=1)).all()
 
 
-def test_constant_logits_keep_temperature_one():
-    with pytest.warns(UserWarning, match="equal"):
-        fitted = TemperatureScaling().fit(np.full((4, 3), 7.0), [0, 1, 2, 0])
-    assert fitted.temperature_ == 1
-
-
 @pytest.mark.parametrize("label", [0, 1, 2])
 def test_one_sample(label):
     logits = np.array([[3.0, 2.0, -4.0]])
@@ -194,26 +171,6 @@ def test_one_sample(label):
     assert len(problems) == (label != 1)
     if label == 1:
         assert abs(relative_gradient(logits, [1], temperature)) < 1e-8
-
-
-@pytest.mark.parametrize(
-    ("temperature", "steps", "outcome"),
-    [(4.0, 50, "short"), (0.1, 50, "short"), (0.6, 200, "diverges")],
-)
-def test_the_known_recipe_stops_short_or_diverges(temperature, steps, outcome):
-    """Small steps end before the optimum; more of them may leap past it, below zero."""
-    logits, labels = multiclass(2_000, 10, temperature)
-    recipe = known_recipe(logits, labels, steps)
-    ours = TemperatureScaling().fit(logits, labels).temperature_
-    assert abs(relative_gradient(logits, labels, ours)) < 1e-8
-    assert nll(logits / recipe, labels) > nll(logits / ours, labels) + 0.1
-    assert (recipe < 0) == (outcome == "diverges")
-
-
-def test_at_most_ten_passes():
-    for n, k, temperature in [(5_000, 100, 2.0), (50_000, 20, 0.1), (50_000, 20, 30.0)]:
-        logits, labels = multiclass(n, k, temperature)
-        assert TemperatureScaling().fit(logits, labels).n_passes_ <= 10
 
 
 def test_binary_log_odds():
@@ -227,6 +184,12 @@ def test_binary_log_odds():
     assert ((fitted.predict_proba(z.astype(np.float32)) > 0.5) == (z > 0)).all()
 
 
+def test_constant_logits_keep_temperature_one():
+    with pytest.warns(UserWarning, match="equal"):
+        fitted = TemperatureScaling().fit(np.full((4, 3), 7.0), [0, 1, 2, 0])
+    assert fitted.temperature_ == 1
+
+
 def test_fixed_temperature_needs_no_fit():
     logits, labels = multiclass(50, 4)
     fixed = TemperatureScaling(temperature=1.5)
@@ -237,7 +200,7 @@ def test_fixed_temperature_needs_no_fit():
     assert fixed.fit(logits, labels).temperature_ == 1.5
 
 
-@pytest.mark.parametrize("temperature", [1e-3, 0.7, 3.0, 1e4, 1e12])
+@pytest.mark.parametrize("temperature", [1e-3, 3.0, 1e12])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_never_changes_a_predicted_class(temperature, dtype):
     """Not even by rounding: logits a few units in the last place apart stay apart."""
@@ -273,15 +236,14 @@ def test_ensemble_weights_are_optimal():
 
 
 @pytest.mark.filterwarnings("ignore:temperature. every label")
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "k", "scale"), [(20, 2, 1), (300, 5, 30), (2_000, 50, 300)])
-def test_ensemble_weights_are_optimal_for_logits_of_any_size(n, k, scale, weighted):
+def test_ensemble_weights_are_optimal_for_logits_of_any_size(n, k, scale):
     """No member's mean share of the mixture is above 1, also where some give a label 1e-300."""
     rng = np.random.default_rng(1)
     z = scale * rng.standard_normal((n, k))
     labels = np.where(rng.random(n) < 0.9, z.argmax(axis=1), rng.integers(k, size=n))
-    weight = rng.random(n) ** 3 if weighted else np.ones(n)
-    fitted = EnsembleTemperatureScaling().fit(z, labels, weight if weighted else None)
+    weight = rng.random(n) ** 3
+    fitted = EnsembleTemperatureScaling().fit(z, labels, weight)
     members = [
         softmax(z / fitted.temperature_, axis=1),
         softmax(z, axis=1),
