@@ -47,9 +47,6 @@ BY_NAME = {
     **{name: (make, multiclass(200, 4)) for name, make in ALL_MULTICLASS.items()},
     **{f"binary {name}": (make, binary(200)) for name, make in ALL_BINARY.items()},
 }
-
-
-every_method = pytest.mark.parametrize(("make", "data"), BY_NAME.values(), ids=BY_NAME)
 every_multiclass_method = pytest.mark.parametrize(
     "make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS
 )
@@ -527,26 +524,6 @@ def test_multiclass_methods_see_only_what_softmax_sees(name):
     expected = ALL_MULTICLASS[name]().fit(logits, labels).predict_proba(logits)
     found = ALL_MULTICLASS[name]().fit(moved, labels).predict_proba(moved)
     np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", ALL_MULTICLASS)
-def test_fit_does_not_depend_on_the_order_of_samples(name):
-    logits, labels = multiclass(300, 4)
-    order = np.random.default_rng(1).permutation(300)
-    expected = ALL_MULTICLASS[name]().fit(logits, labels).predict_proba(logits)
-    found = ALL_MULTICLASS[name]().fit(logits[order], labels[order]).predict_proba(logits)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
-
-
-@every_method
-def test_predict_log_proba_is_the_logarithm_of_predict_proba(make, data):
-    scores = data[0].astype(np.float64)
-    fitted = make().fit(*data)
-    with np.errstate(divide="ignore"):
-        expected = np.log(fitted.predict_proba(scores))
-    np.testing.assert_allclose(fitted.predict_log_proba(scores), expected, atol=1e-9)
-    if scores.ndim == 2:
-        np.testing.assert_array_equal(fitted.predict(scores), expected.argmax(axis=1))
 
 
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "structured matrix"])
