@@ -8,7 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
-PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder \
+  $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
 CODE := benchmarks book calib_audit calib_utils classroom tests tools
 UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
@@ -75,7 +76,7 @@ test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
 	@# Python takes compiled code for that of any file with the same size and date.
 	@find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
-	$(PYTEST) --dist loadfile --no-loadscope-reorder --ignore=$(SITE_TESTS)
+	$(PYTEST) --ignore=$(SITE_TESTS)
 
 test-site: $(INSTALLED) ## Test the built site
 	$(PYTEST) $(SITE_TESTS)
@@ -135,8 +136,8 @@ clean: ## Remove all that was built, but not the environment
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # uv does not read pip's settings: where only pip knows a mirror, pip installs the same files.
-ifdef ALONE
 $(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
 	  || { echo "The packages cannot be had. The first call needs a network: is there one?"; false; }
@@ -148,11 +149,3 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@# Its font list, else a first chapter would wait for it and say so.
 	MPLCONFIGDIR=$(VENV)/share/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'
 	touch $@
-else
-# Two that come first at once take turns, and the second finds all that it needs.
-$(INSTALLED): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
-	@$(PYTHON) -c 'import fcntl, os, sys; lock = os.open("Makefile", os.O_RDWR); \
-	  os.set_inheritable(lock, True); fcntl.flock(lock, fcntl.LOCK_EX); \
-	  os.execvp(sys.argv[1], sys.argv[1:])' $(MAKE) --no-print-directory ALONE=1 $@
-endif

@@ -22,7 +22,7 @@ LONGEST = [
     for room, name in (
         ("tools", "pipeline_build"),
         ("experiments", "runner"),
-        ("book", "play_figures"),
+        ("site", "play_numbers"),
         ("metrics", "torchmetric"),
         ("training", "checkpoints"),
     )

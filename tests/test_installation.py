@@ -20,47 +20,6 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
-# In the place of Python: makes an environment of scripts, slowly, and says so.
-FAKE = """#!/bin/sh
-case "$*" in
-  "-m venv .venv")
-    echo venv >> made
-    [ ! -e .venv/busy ] || echo "two at once" >> made
-    mkdir -p .venv/bin && touch .venv/busy && sleep 0.3
-    printf '#!/bin/sh\n' > .venv/bin/python && cp .venv/bin/python .venv/bin/uv
-    chmod +x .venv/bin/* && rm .venv/busy ;;
-  *) exec {python} "$@" ;;
-esac
-"""
-
-
-@pytest.mark.skipif(not shutil.which("make"), reason="no make")
-def test_two_first_calls_take_turns(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("requirements.lock", "pyproject.toml"):
-        (tmp_path / name).touch()
-    fake = tmp_path / "python"
-    fake.write_text(FAKE.format(python=sys.executable), "utf-8")
-    fake.chmod(0o755)
-    # Not with what a `make test` around this one has set.
-    environment = {key: os.environ[key] for key in os.environ if not key.startswith("MAKE")}
-    command = ["make", f"PYTHON={fake}", ".venv/.installed"]
-    both = [
-        subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    said = [process.communicate(timeout=60)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    assert (tmp_path / "made").read_text("utf-8") == "venv\n"
-    assert (tmp_path / ".venv/.installed").exists()
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

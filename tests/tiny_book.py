@@ -6,10 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -307,17 +306,12 @@ class TinyBook:
         with self.edited(name, text, f"{text}\n# Changed.\n"):
             return self.waiting()
 
-    def run(
-        self, *command: str, profile: str = "cpu", within: Sequence[str] = ()
-    ) -> tuple[int, str]:
-        """Run a module on this book, as `make` does; its exit code and what it said.
-
-        `within` is a command that runs another, such as one without a network.
-        """
+    def run(self, *command: str) -> tuple[int, str]:
+        """Run a module on this book, as `make` does; its exit code and what it said."""
         done = subprocess.run(
-            [*within, sys.executable, "-m", *command],
+            [sys.executable, "-m", *command],
             cwd=self.root,
-            env=os.environ | {"PROFILE": profile, "PYTHONPATH": str(self.root)},
+            env=os.environ | {"PROFILE": "cpu", "PYTHONPATH": str(self.root)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -326,12 +320,9 @@ class TinyBook:
         print(done.stdout)
         return done.returncode, done.stdout
 
-    def tool(self, *arguments: str) -> None:
-        assert self.run(*arguments)[0] == 0
-
-    def doit(self, *tasks: str, **how: Any) -> tuple[int, str]:
+    def doit(self, *tasks: str) -> tuple[int, str]:
         """Run the real `dodo.py` on this book; its exit code and what it said."""
-        return self.run("doit", *tasks, **how)
+        return self.run("doit", *tasks)
 
     def waiting(self) -> set[str]:
         """The steps that would run now; of those that others lead to, only the first."""
@@ -341,8 +332,8 @@ class TinyBook:
         waiting = {step for state, step in states if state != "U" and step not in GROUPS}
         return {step for step in waiting if not step.startswith("page:")}  # always does
 
-    def steps(self, *tasks: str, **how: Any) -> set[str]:
+    def steps(self, *tasks: str) -> set[str]:
         """The steps that ran, which must succeed."""
-        code, said = self.doit(*tasks, **how)
+        code, said = self.doit(*tasks)
         assert code == 0
         return {line[3:] for line in said.splitlines() if line.startswith(".  ")}

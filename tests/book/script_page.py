@@ -9,6 +9,10 @@ from typing import Any
 
 ASSETS = Path(__file__).parents[2] / "book/assets"
 PAGE = "http://book.test/book/page.html"
+FIGURE = (
+    '<figure class="align-default" id="fig-{}">\n<img src="a.svg"/>\n'
+    '<figcaption>\n<span class="caption-text">A</span></figcaption>\n</figure>'
+)
 
 
 def course_style(**colours: str) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.book.script_page import PAGE, course_style, script_page
-from tests.book.test_play_figures import FIGURE
+from tests.book.script_page import FIGURE, PAGE, course_style, script_page
 from tools.finishing import interactive as play
 
 SHARES = play.axis(0, 1, [0, 1])

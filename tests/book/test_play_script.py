@@ -1,7 +1,6 @@
 """What the page's script draws of a small figure, on a page of its own: no built book is needed.
 
-tests/site/test_play.py compares the numbers of the book's figures; these are the looks, each of
-which is computed here from the same numbers.
+Each of its looks is computed here from the same numbers.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.book.script_page import PAGE, course_style, script_page
-from tests.book.test_play_figures import FIGURE
+from tests.book.script_page import FIGURE, PAGE, course_style, script_page
 from tools.finishing import interactive as play
 
 GROUND, INK, QUIET = "rgb(255, 255, 255)", "rgb(1, 2, 3)", "rgb(90, 90, 90)"

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from book.play.images_to_bars import check, frames, story
+from book.resnet34 import resnet34
 from calib_utils.metrics import accuracy, expected_calibration_error
 from calib_utils.records import load_record
-from tests.book.script_page import ASSETS, course_style, script_page
-from tests.book.test_play_figures import FIGURE, fitted_temperature
+from tests.book.script_page import ASSETS, FIGURE, course_style, script_page
 from tools.finishing.interactive import placed
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def softmax_at(T: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_every_frame_is_a_temperature_from_one_to_the_fitted(told: dict[str, Any]) -> None:
-    temperatures = np.linspace(1, fitted_temperature(), len(told["frames"]))
+    temperatures = np.linspace(1, resnet34()[2].temperature_, len(told["frames"]))
     for T, shown in zip(temperatures, told["frames"], strict=True):
         probs, labels = softmax_at(T)
         confidences, correct = probs.max(axis=1), probs.argmax(axis=1) == labels

@@ -40,7 +40,9 @@ def test_lines_that_only_jupyter_knows(cell: str, expected: str) -> None:
     assert ast.dump(plain_python(cell, "<cell 1>")) == ast.dump(ast.parse(expected))
 
 
-@pytest.mark.parametrize("cell", ["def f(x)\n    return 1", "x = = 1", "(", "x = 1 ?? 2"])
+@pytest.mark.parametrize(
+    "cell", ["def f(x)\n    return 1", "x = = 1", "(", "x = 1 ?? 2", "x = '\0'"]
+)
 def test_what_is_no_python_is_said(cell: str) -> None:
     with pytest.raises(SyntaxError):
         plain_python(cell, "<cell 1>")

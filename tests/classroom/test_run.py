@@ -1,13 +1,18 @@
-"""What later answers build on is asked first and apart, so that no counting function can agree."""
+"""Runs of a submission: what later answers build on is asked apart, and one clock ends them all."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, ClassVar
 
+import pytest
+
+from classroom import run
 from classroom.bubblewrap import Limits
 from classroom.checks import Check, close, follows
 from classroom.judge import mark
 from classroom.run import Runner
+from classroom.sandbox import Ended, Late
 from classroom.submission import Cell, Submission
 from classroom.variants import SHEETS, variant_of
 from tests.classroom.answering import sheet_checks
@@ -78,3 +83,44 @@ def test_each_process_answers_apart_and_in_an_order_drawn_anew() -> None:
         check.share(outcome.answer, list(outcome.own[:12]))
     assert said[0] != said[1]
     assert list(range(1, 13)) not in said
+
+
+class Scripted:
+    """Stands for a sandbox, whose calls answer 1, end the process or outlast the clock."""
+
+    started: ClassVar[list[float]] = []
+
+    def __init__(self, *place: Any) -> None:
+        self.started.append(place[-1])
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request.get("function") == "late":
+            raise Late
+        if request.get("function") == "ends":
+            raise Ended("exit")
+        return {"value": 1}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def why(functions: list[str], seconds: float) -> list[str | None]:
+    """Why each call has no answer."""
+    Scripted.started.clear()
+    checks = [Check(f"q{n}", "n", name, (), close(1)) for n, name in enumerate(functions)]
+    submission, limits = Submission((Cell(1, "x = 1"),)), Limits(wall_seconds=seconds)
+    outcomes, _ = Runner(submission, Submission(()), Path(), (), limits).run(checks)
+    return [None if one.failure is None else one.failure["why"] for one in outcomes]
+
+
+def test_one_clock_ends_all_processes_and_what_was_right_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "Sandbox", Scripted)
+    found = why(["right", "ends", "right", "late", "right"], 1e9)
+    assert found == [None, "exit", None, "late", "late"]
+    assert len(Scripted.started) == 2
+    assert len({*Scripted.started}) == 1
+    # Nor does a process start once the time is over.
+    assert why(["right", "right"], 1e-9) == ["late", "late"]
+    assert Scripted.started == []

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from classroom import submission
-from classroom.submission import Submission, submission_of
+from classroom.bubblewrap import NotGraded
+from classroom.submission import MAX_BYTES, Submission, defined, submission_of
 
 PNG = "iVBORw0KGgo="
 
@@ -131,3 +132,42 @@ def test_of_a_key_that_is_there_twice_the_longer_value_counts() -> None:
     ):
         [found] = submission_of(f"{{{cells}}}".encode()).cells
         assert found.source == "x = 1"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a notebook"),
+        (b"%PDF-1.7 \xff", "is a PDF"),
+        (b"PK\x03\x04 and so on", "a zip file, not a notebook"),
+        (b'{"cells": [{"cell_type": "code", "sou', "or is damaged"),
+        (b'{"cells": 3}', "or is damaged"),
+        (b"[" * 1_000_000, "or is damaged"),
+        (b"\xff\xfe", "or is damaged"),
+        (b'{"cells": []}', "has no cells"),
+        (json.dumps({"cells": [{}] * 2_001}).encode(), "more than 2000 cells"),
+        (b" " * (MAX_BYTES + 1), "larger than 20 MB"),
+    ],
+)
+def test_what_is_no_notebook_is_named(content: bytes, message: str) -> None:
+    with pytest.raises(NotGraded, match=message):
+        submission_of(content)
+
+
+def test_a_mark_of_bytes_and_signs_that_are_none_are_read() -> None:
+    content = json.dumps({"cells": [text("\ud800 because")]}).encode("utf-8-sig")
+    assert submission_of(content).cells[0].source == "? because"
+
+
+def test_a_picture_that_is_asked_for_often_is_there_once() -> None:
+    """Else a short text would fill the memory."""
+    attached = {"a.png": {"image/png": PNG}}
+    [cell] = read(text("![](attachment:a.png)" * 9, attachments=attached)).cells
+    assert cell.source.count(PNG) == 1
+
+
+def test_what_a_cell_defines() -> None:
+    assert defined("def f(x):\n    y = 1\nclass C: pass\na = b = 3; 1 == 2") == {"f", "C", "a", "b"}
+    assert defined("f == 3\nprint(x=1)\n(" + "(" * 100_000) == set()
+    assert {"f", "z"} <= defined("def f(x):\n  return (\nz = 3\n")
+    assert defined("print(") == set()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from bs4 import BeautifulSoup
 
-from tests.site.test_site import BOOK, text_of
+from tests.site.test_html import BOOK, text_of
 
 Search = Callable[[str], list[str]]
 GLOSSARY = "book/glossary.html"

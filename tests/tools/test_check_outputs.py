@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tests.tiny_book import REPOSITORY
 from tools.running import check_outputs
 from tools.running.check_outputs import compare_run, has_own_parameters
-from tools.running.execute import parameters_of
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import page_notebook
-from tools.sources.colab_notebook import colab_notebook
 from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.pairing import paired
-
-BOOK = Book(REPOSITORY)
 
 
 def picture(kind: str) -> nbformat.NotebookNode:
@@ -126,15 +118,3 @@ def test_a_run_with_other_parameters_has_nothing_to_be_compared_with() -> None:
     assert has_own_parameters(ran)
     ran.cells.insert(1, new_code_cell("a = 5", metadata={"tags": ["injected-parameters"]}))
     assert not has_own_parameters(ran)
-
-
-@pytest.mark.parametrize("page", BOOK.chapters)
-def test_each_page_and_its_notebook_are_the_same_code(page: str) -> None:
-    """And the form for Colab, which is not run here, gives the parameters of the page."""
-    own = page_notebook(BOOK, page)
-    for cell, of in paired(colab_notebook(BOOK, page), own):
-        if of and "parameters" in of.metadata.get("tags", []):
-            names: dict[str, Any] = {}
-            exec(cell.source, names)
-            given = parameters_of(own)
-            assert {name: names[name] for name in given} == given

@@ -21,11 +21,10 @@ from tools.running.notebooks import doubtful
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
-from tools.sources.directives import DIRECTIVES
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
 from tools.sources.locations import INSTALLS, committed
-from tools.sources.myst import Directive, MystError, parse
+from tools.sources.myst import MystError
 from tools.sources.opening import (
     MODULE,
     Needs,
@@ -168,12 +167,6 @@ def test_each_directive_has_a_plain_form(book: Book, markdown: str, plain: str) 
     assert flat(book, markdown) == plain
 
 
-def test_each_row_of_the_table_is_tested() -> None:
-    blocks = [block for markdown, _ in PLAIN for block in parse(markdown)]
-    named = {block.name for block in blocks if isinstance(block, Directive)}
-    assert named == DIRECTIVES.keys() - {"code-cell"}
-
-
 @pytest.mark.parametrize(
     ("role", "plain", "link"),
     [
@@ -236,16 +229,6 @@ def test_a_picture_is_part_of_the_notebook(book: Book, published: Book) -> None:
         assert text.splitlines()[2].startswith("**Figure 2.1.** Where ")
 
 
-PICTURE = re.compile(r"!\[[^\]]+\]\((?!https://|data:)([^)]+)\)")
-
-
-@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("notebooks/made/**/*.ipynb")), ids=str)
-def test_no_notebook_names_a_picture_beside_it(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    named = [name for cell in cells for name in PICTURE.findall(cell.source)]
-    assert named == []
-
-
 def test_a_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
     first, second, *_ = colab_notebook(book, "notebooks/01-one").cells
     assert first.source.startswith("# The first\n\nHow much is $a + b$?")
@@ -265,27 +248,15 @@ def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) ->
     assert "**Solution to Exercise 1.1 (Add)**" in text
 
 
-def test_chapters_of_one_name_have_their_own_parameters(book: Book) -> None:
-    profile = book.root / "notebooks/parameters/cpu.yml"
-    profile.write_text("01-one: {a: 1}\nsolutions/01-one: {b: 2}\n", "utf-8")
-    assert book.parameters("notebooks/01-one", "cpu") == {"a": 1}
-    assert book.parameters("notebooks/solutions/01-one", "cpu") == {"b": 2}
-    assert book.parameters("notebooks/02-two", "cpu") == {}
-
-
 @pytest.mark.parametrize(
     ("markdown", "message"),
     [
         ("```{mermaid}\ngraph\n```", "directive {mermaid} has no plain form; these have: code-"),
-        (":::{tip}\nx\n:::", "directive {tip} has no plain form"),
-        (":::{dropdown} More\nx\n:::", "directive {dropdown} has no plain form"),
-        (":::{prf:theorem}\n:label: thm-x\nx\n:::", "directive {prf:theorem} has no plain form"),
         ("{glue:text}`x`", "role {glue:text} has no plain form"),
         ("{cite:p}`nobody1900nothing`", "no paper 'nobody1900nothing'"),
         ("{ref}`nowhere`", "no label 'nowhere' in the book"),
         ("{doc}`03-three`", "no page 'notebooks/03-three' in _toc.yml"),
         ("{numref}`part`", "{numref}`part`: a section without number; write {ref}`title <part>`"),
-        ("{numref}`solutions-one`", "a chapter without number"),
         ("{numref}`Picture <fig-map>`", "{numref}`fig-map`: a title"),
         ("{ref}`loose`", "{ref}`loose`: no heading"),
         ("{{ substitution }}", "`{{ substitution }}` has no plain form"),
@@ -294,25 +265,16 @@ def test_chapters_of_one_name_have_their_own_parameters(book: Book) -> None:
         ("text[^1]", "`[^1]` has no plain form"),
         ("$$a = b$$ (eq-x)", "write the formula (eq-x) as {math}"),
         ("[here](#part)", "`[here](#part)` has no plain form"),
-        ("[two](02-two.md)", "`[two](02-two.md)` has no plain form"),
         ("- a\n\n  ```{note}\n  b\n  ```", "````{note}`: a directive begins at the start of its"),
         ("> :::{note}\n> b\n> :::", "`> :::{note}`: a directive begins at the start of its line"),
         ("::: note\nb\n:::", "`::: note`: write a directive as `:::{name} argument`"),
-        (":::{note}Title\nb\n:::", "`:::{note}Title`: write a directive as"),
         (":::{note}\nnever closed", "`:::{note}` is never closed: end it with `:::`"),
-        (":::{note}\nnever closed\n\n", "`:::{note}` is never closed"),
         ("::::{note}\ntoo short\n:::", "`::::{note}` is never closed: end it with `::::`"),
-        (":::{note}\nnot a fence\n    :::", "`:::{note}` is never closed"),
-        (":::{note}", "`:::{note}` is never closed"),
         ("```python\nx = 1", "```python` is never closed"),
         ("::::{note}\n:::{prf:proof}\nnever closed\n::::", "`:::{prf:proof}` is never closed"),
         ("```{math}\n:label eq-x\na\n```", "{math}: Invalid options format"),
         (":::{exercise} No label\nx\n:::", "{exercise} No label: give it a `:label:`"),
         (":::{figure} x.svg\n:name: fig-x\nx\n:::", "{figure} x.svg: give it a `:alt:`"),
-        (
-            ":::{figure} x.svg\n:name: fig-x\n:alt: >-\n  too long\n:::",
-            "give it a `:alt:` (one of several lines stands between `---` lines)",
-        ),
         ("![](https://example.org/x.png)", "write what it shows between the brackets"),
     ],
 )
@@ -325,16 +287,6 @@ def test_a_label_used_twice_is_an_error(tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path, two="# Two\n\n(one)=\n## Again\n"))
     with pytest.raises(MystError, match=r"02-two\.md: label 'one' is in notebooks/01-one\.md too"):
         _ = book.labels
-
-
-def test_options_are_read_in_both_notations() -> None:
-    (block,) = parse("```{figure} x.svg\n---\nname: fig-x\nalt: long\n  text\n---\nBody.\n```")
-    assert (block.options, block.body) == ({"name": "fig-x", "alt": "long text"}, "Body.")
-    (block,) = parse(":::{figure} x.svg\n:name: fig-x\n\nBody.\n:::")
-    assert (block.options, block.body) == ({"name": "fig-x"}, "Body.")
-    for tags in (":tags: [hide-input]", "---\ntags: [hide-input]\n---"):
-        (block,) = parse(f"{CELL}{tags}\n\nx = 1\n```")
-        assert (block.options, block.body) == ({"tags": ["hide-input"]}, "x = 1")
 
 
 def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None:
@@ -356,13 +308,6 @@ def test_both_notebooks_hold_the_same_code(book: Book) -> None:
     assert code[0][1:] == [c for c in code[1] if c not in (form, "# Your answer")]
     assert "{math}" in page.cells[2].source
     assert page.cells[1].metadata.tags == ["parameters"]
-
-
-def test_a_round_trip_writes_the_same_bytes(book: Book, tmp_path: Path) -> None:
-    path = tmp_path / "one.ipynb"
-    assert write_if_changed(colab_notebook(book, "notebooks/01-one"), path)
-    again = colab_notebook(book, "notebooks/01-one", nbformat.read(path, as_version=4))
-    assert not write_if_changed(again, path)
 
 
 @pytest.mark.parametrize(
@@ -638,13 +583,6 @@ def test_a_chapter_that_solves_its_exercises_is_an_error(tmp_path: Path, gate: s
     book = Book(write_tiny_book(tmp_path, source, LABELS))
     with pytest.raises(MystError, match=r"solutions stand in notebooks/solutions/01-one\.md"):
         page_notebook(book, "notebooks/01-one")
-
-
-def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
-    chapters = [*(REPOSITORY / "notebooks").rglob("*.md")]
-    assert chapters
-    for chapter in chapters:
-        assert chapter.read_text("utf-8").startswith(HEAD.removesuffix("---\n")), chapter
 
 
 def test_an_edited_line_with_a_number_or_a_word_of_its_own_is_shown(

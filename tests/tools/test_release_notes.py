@@ -45,39 +45,3 @@ def test_every_place_says_the_same_version() -> None:
     for name in ("calib_audit", "classroom"):
         project = tomllib.loads((ROOT / name / "pyproject.toml").read_text("utf-8"))["project"]
         assert f"calibration-course=={__version__}" in project["dependencies"]
-
-
-@pytest.mark.parametrize("name", ["book", "colab", "links", "newest", "release", "test"])
-def test_a_workflow_names_modules_that_exist(name: str) -> None:
-    text = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
-    jobs = yaml.safe_load(text)["jobs"].values()
-    # A job has steps, or is another workflow that is there.
-    steps = [step for job in jobs for step in job.get("steps", [job])]
-    assert all("uses" in step or "run" in step for step in steps)
-    called = [step["uses"] for step in steps if step.get("uses", "").startswith("./")]
-    assert all((ROOT / name).exists() for name in called)
-    for module in ["tools.running.try_colab", "tools.sources.release_notes"]:
-        if module in text:
-            assert (ROOT / f"{module.replace('.', '/')}.py").exists()
-
-
-@pytest.mark.parametrize("name", ["colab", "links", "newest"])
-def test_what_others_change_is_tried_weekly_and_no_release_waits_for_it(name: str) -> None:
-    """One issue says which job failed, also if that is the first one."""
-    workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text("utf-8"))
-    [when] = workflow[True]["schedule"]  # "on" is True in YAML
-    minute, hour, *_, weekday = when["cron"].split()
-    assert minute.isdigit()
-    assert hour.isdigit()
-    assert weekday.isdigit()
-    *tried, (_, report) = workflow["jobs"].items()
-    needed = report["needs"] if isinstance(report["needs"], list) else [report["needs"]]
-    assert report["if"] == "failure()"
-    assert needed == [job for job, _ in tried]
-    assert report["permissions"]["issues"] == "write"
-    assert "./.github/actions/report" in [step.get("uses") for step in report["steps"]]
-    # A job's own container is pulled before a step can free the space that it needs.
-    assert not any("container" in job for _, job in tried)
-    for publishing in ("book", "release", "test"):
-        text = (ROOT / f".github/workflows/{publishing}.yml").read_text("utf-8")
-        assert f"workflows/{name}.yml" not in text

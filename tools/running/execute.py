@@ -95,12 +95,6 @@ def run_page(page: str, profile: str, given: str = "{}") -> None:
             f"{page}: its parameters cell does not have {', '.join(sorted(unknown))}, which "
             f"notebooks/parameters/{profile}.yml gives; it has {', '.join(defaults) or 'none'}"
         )
-    for name, value in parameters.items():
-        if not is_alike(value, defaults[name]):
-            raise ExecutionError(
-                f"notebooks/parameters/{profile}.yml: {name} of {page.removeprefix('notebooks/')} "
-                f"is {value!r}, no {type(defaults[name]).__name__} as in the chapter"
-            )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
     other = parameters if parameters != defaults else None
     notebook = run(source, target, "svg png", Book().limit(page, profile), other)
@@ -116,13 +110,6 @@ def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
             lines = ast.parse(cell.source).body
             return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
     return {}
-
-
-def is_alike(value: Any, default: Any) -> bool:
-    """Whether a profile's value can take the place of a chapter's: an integer that of a float."""
-    kinds: dict[type, tuple[type, ...]] = {float: (int, float), tuple: (list,)}
-    known = kinds.get(type(default), (type(default),))
-    return default is None or type(value) in known
 
 
 def check_pictures(cell: NotebookNode, page: str) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,34 +39,16 @@ UV = [sys.executable, "-m", "uv"]
 def colab_python() -> Path:
     """An environment with Colab's versions; its Python.
 
-    Python 3.13 is taken from the machine, or fetched by uv; where neither works, the Python at
-    hand does, and says so.
+    Where uv neither finds nor fetches Colab's Python, the one at hand does, and says so.
     """
-    wanted = next((path for path in _found() if _version(path) == VERSION), None)
-    for python in (wanted or VERSION, sys.executable):
-        make = [*UV, "venv", "--quiet", "--clear", "--python", str(python), str(ENVIRONMENT)]
+    for python in (VERSION, sys.executable):
+        make = [*UV, "venv", "--quiet", "--clear", "--python", python, str(ENVIRONMENT)]
         if subprocess.run(make, check=False).returncode == 0:
             break
-    else:
-        sys.exit("no environment could be made: the lines above say why")
+    print(f"NOTE: with {python}. Colab has Python {VERSION}.")
     made = ENVIRONMENT / "bin/python"
-    if (version := _version(made)) != VERSION:
-        print(f"NOTE: this machine has no Python {VERSION}, which Colab has: this is {version}.")
     _install(made, "-r", str(VERSIONS))
     return made
-
-
-def _found() -> list[Path]:
-    """Where a Python of that version may lie: on the path, or among pyenv's."""
-    on_path = shutil.which(f"python{VERSION}")
-    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
-    return [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"{VERSION}*/bin/python"))]
-
-
-def _version(python: Path) -> str:
-    show = "import sys; print('%d.%d' % sys.version_info[:2])"
-    said = subprocess.run([python, "-c", show], capture_output=True, text=True, check=False)
-    return said.stdout.strip()
 
 
 def _install(python: Path, *what: str) -> None:

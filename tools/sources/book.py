@@ -21,11 +21,7 @@ from tools.sources.directives import Plain, label_of, row_of
 from tools.sources.myst import Directive, MystError, Text, naming, parse
 
 PLACEHOLDER = "OWNER/REPOSITORY"
-# As a browser shows it, or as git clones it.
-REPOSITORY = re.compile(
-    r"(?:https?://(?:www\.)?github\.com/|(?:ssh://)?git@github\.com[:/])"
-    r"(?P<owner>[\w-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?"
-)
+REPOSITORY = re.compile(r"https://github\.com/[\w-]+/[\w.-]+(?<!\.git)")
 DEFAULT_PROFILE = "cpu"
 HEAD = re.compile(r"---\n(?P<head>.*?)^---$", re.DOTALL | re.MULTILINE)
 # Of a cell; another profile may train for hours.
@@ -128,13 +124,12 @@ class Book:
         url = str((self.config.get("repository") or {}).get("url", PLACEHOLDER))
         if PLACEHOLDER in url:
             return None
-        found = REPOSITORY.fullmatch(url.strip())
-        if found is None:
+        if not REPOSITORY.fullmatch(url):
             raise MystError(
                 f"_config.yml: repository url {url!r}: write https://github.com/OWNER/REPOSITORY "
                 "with the owner and the name of yours"
             )
-        return f"https://github.com/{found['owner']}/{found['name']}"
+        return url
 
     @property
     def branch(self) -> str:

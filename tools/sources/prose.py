@@ -1,15 +1,13 @@
 """A report on prose, which `make lint` prints. Nothing in it is an error, nor stops a build.
 
-Words against a plan, the mean length of a sentence and the share below nine words, home-made words
-where the field has one, statistics in part I, the number of questions, and what a guesser who looks
-only at the form of the options would earn. Then terms in bold without an entry in the glossary, and
-terms before the chapter that introduces them.
+Words against a plan, the mean length of a sentence and the share below nine words, the number of
+questions, home-made words where the field has one, and statistics in part I. Then terms in bold
+without an entry in the glossary, and terms before the chapter that introduces them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 
@@ -42,21 +40,6 @@ STATISTICS = re.compile(
     r"\b(Welch|Holm|McNemar|p-values?|adjusted p|t-test|degrees of freedom|null hypothesis)\b"
 )
 PART_ONE = 6
-Marked = list[bool]  # for each option of a question, whether it carries a mark
-# What a reader might look for, as patterns of whole words.
-MARKING = {
-    "a reason": r"because|since|so|as|therefore|after all|which means",
-    "yes": r"^yes",
-    "no": r"^no",
-    "a number": r"[0-9]|half|one|two|twice|quarter",
-    "a hedge": r"may|might|could|can|need not|often|usually|mostly|probably|about(?= [0-9])"
-    r"|nearly|hardly|little|some|unless|if|depends",
-    "no exception": r"always|never|every|each|all|any|only|must|exactly|whatever|nothing|none",
-    "a negation": r"not|no|none|nothing|never|cannot|neither|nor|un\w+",
-    "a refusal": r"cannot|(?:do|does) not (?:tell|say|show)|nobody|nothing|little|depends",
-    "a comma": r"\w+,",
-    "a comparison": r"more|less|fewer|\w\w\w+er|than",
-}
 
 
 def plain(markdown: str) -> str:
@@ -90,57 +73,6 @@ def sentence_lengths(text: str) -> list[int]:
     return [len(s.split()) for s in sentences if s.rstrip()[-1:] in tuple(".!?") and " " in s]
 
 
-def having(pattern: str) -> Callable[[Question], Marked]:
-    found = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
-    return lambda question: [bool(found.search(one.text)) for one in question.answers]
-
-
-def place(nth: int) -> Callable[[Question], Marked]:
-    """First, second, or last."""
-    return lambda question: [n == nth % len(question.answers) for n in range(len(question.answers))]
-
-
-def longest(sign: int) -> Callable[[Question], Marked]:
-    def marked(question: Question) -> Marked:
-        lengths = [sign * len(one.text) for one in question.answers]
-        return [length == max(lengths) for length in lengths]
-
-    return marked
-
-
-def familiar(question: Question) -> Marked:
-    """The option with the largest share of words that are in the question as well."""
-    has = set(re.findall(r"\w{4,}", question.text.lower()))
-    shares: list[float] = [
-        float(np.mean([word in has for word in re.findall(r"\w{4,}", one.text.lower())] or [False]))
-        for one in question.answers
-    ]
-    return [share == max(shares) for share in shares]
-
-
-MARKS: dict[str, Callable[[Question], Marked]] = {
-    **{name: having(pattern) for name, pattern in MARKING.items()},
-    "the first place": place(0),
-    "the second place": place(1),
-    "the last place": place(-1),
-    "the greatest length": longest(1),
-    "the smallest length": longest(-1),
-    "words of the question": familiar,
-}
-RULES = [(wanted, name) for name in MARKS for wanted in (True, False)]
-
-
-def earned(questions: list[Question], wanted: bool, name: str) -> float:
-    """The share that a guesser gets right who takes, or avoids, the options with a mark."""
-    hits = []
-    for question in questions:
-        left = [mark == wanted for mark in MARKS[name](question)]
-        left = left if any(left) else [True] * len(left)
-        right = (one.is_right for one in question.answers)
-        hits.append(sum(a for a, kept in zip(right, left, strict=True) if kept) / sum(left))
-    return float(np.mean(hits))
-
-
 def asked(markdown: str) -> list[Question]:
     """The questions of a page, in order."""
     return [
@@ -154,7 +86,7 @@ def report(book: Book) -> None:
     """Print it."""
     chapters = [page for page, number in book.pages.items() if number]
     print(f"{'chapter':32}{'planned':>8}{'words':>8}{'a sentence':>12}{'short':>7}{'asked':>7}")
-    notes, with_one_right = [], []
+    notes = []
     for place, page in enumerate(chapters):
         name, source = page.removeprefix("notebooks/"), book.source(page)
         text, boxes, captions = parts(source)
@@ -167,16 +99,7 @@ def report(book: Book) -> None:
         if place < PART_ONE:
             said |= {found[0] for found in STATISTICS.finditer(f"{text} {boxes}")}
         notes += [f"{name}: {', '.join(sorted(said))}"] * bool(said)
-        with_one_right += [
-            question
-            for question in questions
-            if not question.is_number and sum(one.is_right for one in question.answers) == 1
-        ]
     print("\n".join([*notes, *unexplained(), *too_early()]))
-    chance = np.mean([1 / len(question.answers) for question in with_one_right])
-    wanted, name = max(RULES, key=lambda rule: earned(with_one_right, *rule))
-    more, does = earned(with_one_right, wanted, name) - chance, "take" if wanted else "avoid"
-    print(f"The best rule for guessing earns {more:+.0%} beyond chance: {does} {name}")
 
 
 if __name__ == "__main__":

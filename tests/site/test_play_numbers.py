@@ -1,14 +1,13 @@
-"""Figures to play with, as data and as text of a page; tests/site/test_play.py drives them.
+"""The numbers of the figures to play with, in the pages of the built book.
 
-The numbers of each play are computed a second time, from the records and without its script, at
-three of its settings: that in which it opens, one near the middle, and the last.
+Those of each play are computed a second time, from the records and without its script, at three of
+its settings: that in which it opens, one near the middle, and the last.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import runpy
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -35,12 +34,16 @@ from calib_utils.metrics import (
 )
 from calib_utils.records import load_forecasts, load_grid, load_identifier, load_record
 from calib_utils.records.experiments import load_experiment
-from tools.finishing import interactive as play
-from tools.sources.book import Book
-from tools.sources.generated import parts
+from tests.site.test_html import BOOK, text_of
 
-ROOT = Path(__file__).parents[2]
-SCRIPTS = sorted((ROOT / "book/play").glob("*.py"))
+DATA = re.compile(r'<script type="application/json" data-play="([a-z0-9-]+)">(.*?)</script>')
+# The page of each play, and all that its figure can show.
+FOUND = {
+    figure: (f"{page}.html", json.loads(data))
+    for page in BOOK.pages
+    for figure, data in DATA.findall(text_of(f"{page}.html"))
+}
+PLAYS = {figure: one for figure, (_, one) in FOUND.items()}
 RECORDS = {"ResNet-34": "resnet34-cifar100", "LeNet-5": "lenet5-cifar100"}
 Computed = tuple[list[str], list[ReliabilityBins]]
 
@@ -280,17 +283,6 @@ ANEW: dict[str, Callable[..., Computed]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def plays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the scripts write."""
-    folder = tmp_path_factory.mktemp("play")
-    with pytest.MonkeyPatch.context() as patch:
-        for script in SCRIPTS:
-            patch.setattr("sys.argv", [str(script), str(folder / f"{script.stem}.json")])
-            runpy.run_path(str(script), run_name="__main__")
-    return play.plays_in(folder)
-
-
 def entry(table: Any, controls: Any, setting: tuple[int, ...]) -> Any:
     """The entry of a table: the last control runs fastest."""
     sizes = [len(controls[c]["stops"]) for c in table["by"]]
@@ -321,8 +313,8 @@ def settings(one: Any) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("figure", ANEW)
 @pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
-def test_a_play_shows_what_calib_utils_computes(figure: str, plays: dict[str, Any]) -> None:
-    one = plays[figure]
+def test_a_play_shows_what_calib_utils_computes(figure: str) -> None:
+    one = PLAYS[figure]
     controls = one["controls"]
     for setting in settings(one):
         stops = [control["stops"][k] for control, k in zip(controls, setting, strict=True)]
@@ -331,19 +323,16 @@ def test_a_play_shows_what_calib_utils_computes(figure: str, plays: dict[str, An
         diagrams = [panel["frames"] for panel in one["panels"] if panel["kind"] == "bins"]
         for frames, expected in zip(diagrams, bins, strict=bool(bins)):
             check(entry(frames, controls, setting), expected)
-        if one["guess"]:  # fits a phone, beside a question or alone
-            said = entry(one["guess"]["words"], controls, setting)
-            assert len(said) < (150 if one["guess"]["anew"] is None else 220)
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_maps_are_drawn_as_they_are(plays: dict[str, Any]) -> None:
+def test_maps_are_drawn_as_they_are() -> None:
     """Steps as steps: between the drawn points, a line is never a pixel from the map."""
     from book.play import maps
 
     val_logits, y_val, *_ = maps.sets()
     scores = np.linspace(0.002, 0.998, 997)
-    of = plays["fig-all-maps"]["panels"][0]["curves"][1]
+    of = PLAYS["fig-all-maps"]["panels"][0]["curves"][1]
     for k, method in enumerate(maps.METHODS.values()):
         for j, n in enumerate(maps.SIZES):
             fitted = method().fit(val_logits[:n], y_val[:n])
@@ -355,21 +344,20 @@ def test_maps_are_drawn_as_they_are(plays: dict[str, Any]) -> None:
             assert np.median(off) < 0.003
 
 
-def test_every_play_is_checked_and_has_its_figure(plays: dict[str, Any]) -> None:
-    assert plays.keys() == {*ANEW, "fig-images-to-bars"}  # test_story.py has that one
-    assert plays.keys() <= Book(ROOT).labels.keys()
+def test_every_play_is_checked() -> None:
+    assert PLAYS.keys() == ANEW.keys()
 
 
-def test_the_captions_are_true(plays: dict[str, Any]) -> None:
-    held_out = plays["fig-nll-and-ece-against-temperature"]
+def test_the_captions_are_true() -> None:
+    held_out = PLAYS["fig-nll-and-ece-against-temperature"]
     numbers = {number["label"]: number["of"] for number in held_out["numbers"]}
     assert len(set(numbers["accuracy"])) == 1
     fitted = held_out["controls"][0]["marks"][1][0]
     (nll,) = held_out["panels"][2]["curves"][0]["y"]["of"]
     assert nll[fitted] == min(nll)
-    lowest = plays["fig-one-draw"]["numbers"][2]["of"]
+    lowest = PLAYS["fig-one-draw"]["numbers"][2]["of"]
     assert min(float(share.split("\xa0")[0]) for share in lowest) > 0
-    for of_epochs, rise in zip(plays["fig-nll"]["panels"][1:], (1.1, 0.95, 1.5), strict=True):
+    for of_epochs, rise in zip(PLAYS["fig-nll"]["panels"][1:], (1.1, 0.95, 1.5), strict=True):
         (values,) = of_epochs["curves"][-1]["y"]["of"]
         drop = int(of_epochs["marks"][0][0])
         assert values[drop] < 0.8 * values[drop - 1]
@@ -392,95 +380,11 @@ def test_what_is_told_of_seeds_is_what_they_did(changes: list[float], said: str)
     assert suspects.told("The ECE", np.array(changes)) == f"The ECE {said}"
 
 
-def test_no_curve_leaves_its_panel(plays: dict[str, Any]) -> None:
+def test_no_curve_leaves_its_panel() -> None:
     """What stands above the axis is left out, so a record that grows would lose its curve."""
-    panels = [panel for one in plays.values() for panel in one.get("panels", ())]
+    panels = [panel for one in PLAYS.values() for panel in one.get("panels", ())]
     for panel in (panel for panel in panels if panel["kind"] == "lines"):
         for curve in panel["curves"]:
             values = np.concatenate(curve["y"]["of"])
             assert panel["y"]["low"] <= values.min(), panel["title"]
             assert values.max() <= panel["y"]["high"], panel["title"]
-
-
-def test_a_play_is_light(plays: dict[str, Any]) -> None:
-    """In bytes as a server sends them; titles fit a phone."""
-    for one in plays.values():
-        photograph = any(panel["kind"] == "picture" for panel in one.get("panels", []))
-        most = 17_000 + 7_000 * photograph
-        assert len(gzip.compress(json.dumps(one).encode())) < most
-        assert len(one["title"]) < 40
-    assert len(gzip.compress((ROOT / "book/assets/play.js").read_bytes())) < 5_000
-
-
-def test_the_scripts_are_parts_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    assert {path.name for path in SCRIPTS} == {
-        script.name for script, made in parts().items() if made.parent == Path("play")
-    }
-
-
-def small(**changes: Any) -> dict[str, Any]:
-    knob = play.slider("Knob", ["1", "2"], marks={1: "two"})
-    bins = reliability_bins([0.2, 0.9, 0.95], [True, True, False], n_bins=2)
-    settings: dict[str, Any] = {
-        "figures": ["fig-a"],
-        "title": "Small",
-        "caption": "To play & see.",
-        "alt": "Two bars.",
-        "controls": [knob],
-        "numbers": [play.number("n", ["</script>&", "b"], [0])],
-        "panels": [play.diagram(play.table([play.frame(bins)]))],
-    }
-    return play.play(**settings | changes)
-
-
-def test_a_frame_has_counts_right_answers_and_summed_confidence() -> None:
-    assert small()["panels"][0]["frames"] == {"by": [], "of": [[[1, 2], [1, 1], [0.2, 1.85]]]}
-
-
-def test_a_table_needs_an_entry_for_each_setting() -> None:
-    with pytest.raises(ValueError, match="Small: 1 entries for 2 settings"):
-        small(numbers=[play.number("n", ["a"], [0])])
-
-
-def test_a_figure_has_one_play(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / f"{name}.json").write_text(json.dumps([small()]))
-    with pytest.raises(ValueError, match=r"b\.json: there is another play for fig-a"):
-        play.plays_in(tmp_path)
-
-
-FIGURE = (
-    '<figure class="align-default" id="fig-{}">\n<img src="a.svg"/>\n'
-    '<figcaption>\n<span class="caption-text">A</span></figcaption>\n</figure>'
-)
-
-
-def test_a_play_stands_in_its_figure_and_no_word_of_it_ends_the_script() -> None:
-    other = FIGURE.format("b")
-    page = play.placed(f"<p>1</p>{other}{FIGURE.format('a')}<p>2</p>", {"fig-a": small()})
-    head = '<figure class="align-default" id="fig-a"><div class="play-stage" style="'
-    before, _, rest = page.partition(head)
-    assert before == f"<p>1</p>{other}"
-    _, begin, rest = rest.partition('</div><script type="application/json" data-play="fig-a">')
-    assert begin
-    text, _, after = rest.partition("</script>")
-    assert after.startswith('\n<img src="a.svg"/>\n<figcaption>')
-    data = json.loads(text)
-    assert data["numbers"][0]["of"][0] == "</script>&"
-    assert not {"figures", "caption"} & data.keys()
-
-
-def test_a_caption_keeps_its_finding_and_says_what_is_seen() -> None:
-    """With the picture as with the play; names with a point in them end no sentence."""
-    figure = FIGURE.format("a").replace(
-        ">A</span>", ">At 90.5 % it falls. Each dot is a run.</span>"
-    )
-    page = play.placed(figure, {"fig-a": small()})
-    assert (
-        '<span class="caption-text">At 90.5 % it falls. '
-        '<span class="play-still">Each dot is a run.</span>'
-        '<span class="play-words">To play &amp; see.</span></span>'
-    ) in page
-    alone = play.placed(FIGURE.format("a").replace(">A<", ">It falls.<"), {"fig-a": small()})
-    assert 'It falls. <span class="play-words">To play &amp; see.</span></span>' in alone
