@@ -184,8 +184,20 @@ def test_fit_warns_where_it_was_called():
         warnings.simplefilter("always")
         for make in ALL_MULTICLASS.values():
             make().fit(logits, np.minimum(logits.argmax(axis=1), 2))
-    assert len(caught) > 2 * len(MULTICLASS)
+    assert len(caught) > len(ALL_MULTICLASS)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_weights_of_predictions_are_relative():
+    z, labels = binary(60)
+    weights = np.random.default_rng(0).integers(0, 4, 60)
+    slopes = [
+        PlattScaling(smooth_targets=True)
+        .fit(as_predictions(logits=z, labels=labels, sample_weight=times * weights))
+        .slope_
+        for times in (1, 10)
+    ]
+    assert slopes[0] == pytest.approx(slopes[1], rel=1e-9)
 
 
 def test_save_keeps_a_fixed_temperature(tmp_path):
