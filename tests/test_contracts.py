@@ -204,6 +204,11 @@ def test_predictions_are_probabilities_saved_and_loaded_and_given_back_in_kind(n
     probs = fitted.predict_proba(scores)
     assert probs.shape == scores.shape
     check_probabilities(probs)
+    with np.errstate(divide="ignore"):
+        logs = np.log(probs)
+    np.testing.assert_allclose(fitted.predict_log_proba(scores), logs, atol=1e-9)
+    classes = probs > 0.5 if probs.ndim == 1 else probs.argmax(axis=1)
+    np.testing.assert_array_equal(fitted.predict(scores), classes)
     fitted.save(tmp_path / "fitted.npz")
     again = load(tmp_path / "fitted.npz")
     assert (type(again), repr(again)) == (type(fitted), repr(fitted))
@@ -239,12 +244,17 @@ def test_a_weight_counts_rows_in_fits(name):
         assert not np.allclose(found, plain, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [name for name, (_, kind) in METHODS.items() if kind == "logits"])
-def test_the_order_of_the_classes_is_nothing_to_a_fit(name):
-    make, _ = METHODS[name]
-    order = np.array([2, 0, 3, 1])
-    found = make().fit(LOGITS[:, order], np.argsort(order)[LABELS]).predict_proba(LOGITS[:, order])
-    expected = make().fit(LOGITS, LABELS).predict_proba(LOGITS)[:, order]
+@every_method
+def test_the_order_of_rows_and_classes_is_nothing_to_a_fit(name):
+    make, kind = METHODS[name]
+    scores, labels = DATA[kind]
+    rows, order = np.random.default_rng(1).permutation(N), np.array([2, 0, 3, 1])
+    turned, names = scores[rows], labels[rows]
+    if scores.ndim == 2:
+        turned, names = turned[:, order], np.argsort(order)[names]
+    found = make().fit(turned, names).predict_proba(turned)
+    expected = make().fit(scores, labels).predict_proba(scores)[rows]
+    expected = expected[:, order] if scores.ndim == 2 else expected
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 

@@ -97,6 +97,8 @@ class PlattScaling(BinaryRecalibrator):
     slope_: float
     intercept_: float
 
+    _numbers: ClassVar[tuple[str, ...]] = ("slope_", "intercept_")
+
     def __init__(self, smooth_targets: bool = False, inputs: str = "logits"):
         self.smooth_targets = smooth_targets
         super().__init__(inputs)
@@ -123,13 +125,6 @@ class PlattScaling(BinaryRecalibrator):
 
     def _predict_log(self, logits: np.ndarray) -> np.ndarray:
         return -np.logaddexp(0, -(self.slope_ * self._as_logits(logits) + self.intercept_))
-
-    def _check_learned(self) -> None:
-        check_number(self.slope_, "slope_")
-        check_number(self.intercept_, "intercept_")
-
-    def _n_parameters(self) -> int:
-        return 2
 
 
 class BetaCalibration(BinaryRecalibrator):
@@ -162,6 +157,8 @@ class BetaCalibration(BinaryRecalibrator):
     b_: float
     c_: float
 
+    _numbers: ClassVar[tuple[str, ...]] = ("a_", "b_", "c_")
+
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         features = np.empty((2, len(logits)))
         for rows, block in row_blocks(logits):
@@ -189,13 +186,6 @@ class BetaCalibration(BinaryRecalibrator):
     def _log_odds(self, logits: np.ndarray) -> np.ndarray:
         positive, negative = self._log_parts(logits)
         return self.a_ * positive - self.b_ * negative + self.c_
-
-    def _check_learned(self) -> None:
-        for name in ("a_", "b_", "c_"):
-            check_number(getattr(self, name), name)
-
-    def _n_parameters(self) -> int:
-        return 3
 
 
 def _best_on_bounds(
@@ -258,11 +248,12 @@ class AffineRecalibrator(MulticlassRecalibrator):
         return without_masked(scores, find_masks(logits))
 
     def _check_learned(self) -> None:
+        super()._check_learned()
         check_array(self.weights_, "weights_", (self.n_classes_,) * self._axes)
         check_array(self.intercept_, "intercept_", (self.n_classes_,))
 
     def _n_parameters(self) -> int:
-        return self.weights_.size + self.intercept_.size
+        return super()._n_parameters() + self.weights_.size + self.intercept_.size
 
 
 class VectorScaling(AffineRecalibrator):
@@ -310,7 +301,7 @@ class VectorScaling(AffineRecalibrator):
 class _FullMatrix(AffineRecalibrator):
     """A full W, which is drawn towards a diagonal one."""
 
-    def __init__(self, regularization: float, inputs: str):
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
         self.regularization = regularization
         super().__init__(inputs)
 
@@ -447,9 +438,6 @@ class DirichletCalibration(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
-        super().__init__(regularization, inputs)
-
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         start, problems = start_of(logits, labels, weights)
         features, masked = log_probs(logits, 1.0), find_masks(logits)
@@ -505,8 +493,7 @@ class StructuredMatrixScaling(_FullMatrix):
 
     temperature_: float
 
-    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
-        super().__init__(regularization, inputs)
+    _numbers: ClassVar[tuple[str, ...]] = ("temperature_",)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         self.temperature_, problems = temperature_of(logits, labels, weights)
@@ -515,13 +502,6 @@ class StructuredMatrixScaling(_FullMatrix):
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return log_probs(logits, self.temperature_)
-
-    def _check_learned(self) -> None:
-        super()._check_learned()
-        check_number(self.temperature_, "temperature_")
-
-    def _n_parameters(self) -> int:
-        return super()._n_parameters() + 1  # T
 
 
 # Features, and where a fit starts.

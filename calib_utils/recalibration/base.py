@@ -87,7 +87,9 @@ class Recalibrator(ABC):
     _estimator_type = "classifier"  # for scikit-learn before 1.6, which has no tags
     # Whether the predicted class is always that of the logits.
     _keeps_class: ClassVar[bool] = False
-    # What to do with them if the method takes two.
+    # The names of the single numbers that it learns.
+    _numbers: ClassVar[tuple[str, ...]] = ()
+    # What to do with more classes if the method takes two.
     _for_more_classes: ClassVar[str] = "or wrap the method in OneVersusRest"
 
     def __init__(self, inputs: str = "logits"):
@@ -320,13 +322,14 @@ class Recalibrator(ABC):
         check_number(self.zero_, "zero_", 0)
         self._check_learned()
 
-    @abstractmethod
     def _check_learned(self) -> None:
         """Raise a ValueError unless a file's parameters are finite and of the right shape."""
+        for name in self._numbers:
+            check_number(getattr(self, name), name)
 
-    @abstractmethod
     def _n_parameters(self) -> int:
         """`n_parameters_` of a fitted method."""
+        return len(self._numbers)
 
     def _check_arguments(self) -> None:
         check_inputs(self.inputs)
@@ -453,6 +456,12 @@ def empty_result(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
     if dtype not in ("float16", "bfloat16"):
         dtype = widen(array[:0]).dtype.name
     return np.empty(array.shape, "float32" if dtype == "bfloat16" else dtype), dtype
+
+
+def in_kind(result: np.ndarray, array: np.ndarray, logits: Any) -> Any:
+    """The result for checked scores, in the kind and type of the original ones."""
+    _, dtype = empty_result(array[:0], logits)
+    return like(rounded(result, dtype), logits, cast=dtype == "bfloat16")
 
 
 def load(path: Path | str) -> Recalibrator:

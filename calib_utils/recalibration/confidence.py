@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from calib_utils._numerics import row_blocks
-from calib_utils.predictions import check_number
 from calib_utils.recalibration.affine import BetaCalibration
 from calib_utils.recalibration.base import MulticlassRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
@@ -49,6 +50,8 @@ class BetaOnConfidence(MulticlassRecalibrator):
     a_: float
     b_: float
     c_: float
+
+    _numbers: ClassVar[tuple[str, ...]] = ("temperature_", "a_", "b_", "c_")
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         scaling = TemperatureScaling()
@@ -101,10 +104,3 @@ class BetaOnConfidence(MulticlassRecalibrator):
         with np.errstate(divide="ignore"):
             total = np.log(np.exp(others).sum(axis=1, keepdims=True))
         return others - np.where(np.isneginf(total), 0, total), first, second + total
-
-    def _check_learned(self) -> None:
-        for name in ("temperature_", "a_", "b_", "c_"):
-            check_number(getattr(self, name), name)
-
-    def _n_parameters(self) -> int:
-        return 4

@@ -125,8 +125,6 @@ class OneVersusRest(MulticlassRecalibrator):
         if found != expected:
             raise ValueError(f"calibrators_: expected {expected}, found {found}")
         for calibrator in self.calibrators_:
-            if type(calibrator) is not type(self.base):
-                raise ValueError(f"calibrators_: expected those of base, found {calibrator!r}")
             calibrator._check_fit()
 
     def _n_parameters(self) -> int:

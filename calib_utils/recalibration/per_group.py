@@ -9,11 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from calib_utils._numerics import softplus
-from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
-from calib_utils.predictions import check_groups, check_number, check_rows, like
+from calib_utils.predictions import check_groups, check_rows, like
 from calib_utils.recalibration.affine import PlattScaling
-from calib_utils.recalibration.base import check_array, empty_result, learn
+from calib_utils.recalibration.base import check_array, in_kind, learn
 
 __all__ = ["PlattPerGroup"]
 
@@ -73,6 +72,7 @@ class PlattPerGroup(PlattScaling):
     spread_: float
     group_column_: str = ""
 
+    _numbers: ClassVar[tuple[str, ...]] = ("slope_", "intercept_", "spread_")
     _of_groups: ClassVar[bool] = True
     _for_more_classes: ClassVar[str] = (
         "or, for more, the confidence in the predicted class, and whether it is correct as labels"
@@ -124,14 +124,14 @@ class PlattPerGroup(PlattScaling):
         odds, array, given = self._odds_of(logits, groups)
         for doubt in self._doubts(array):
             warnings.warn(doubt, stacklevel=2)
-        return _returned(expit(odds), array, given)
+        return in_kind(expit(odds), array, given)
 
     def predict_log_proba(self, logits: Any, groups: Any = None) -> Any:
         """The logarithms of the probabilities of `predict_proba`, even if these round to 0."""
         from scipy.special import log_expit
 
         odds, array, given = self._odds_of(logits, groups)
-        return _returned(log_expit(odds), array, given)
+        return in_kind(log_expit(odds), array, given)
 
     def predict(self, logits: Any, groups: Any = None) -> Any:
         """1 where the probability of `predict_proba` is above one half, else 0; int64, (N,)."""
@@ -208,7 +208,6 @@ class PlattPerGroup(PlattScaling):
 
     def _check_learned(self) -> None:
         super()._check_learned()
-        check_number(self.spread_, "spread_")
         names = self.groups_
         if not isinstance(self.group_column_, str):
             raise ValueError(f"group_column_: expected a text, found {self.group_column_!r}")
@@ -220,13 +219,6 @@ class PlattPerGroup(PlattScaling):
 
     def _n_parameters(self) -> int:
         return 2 + 2 * len(self.groups_)
-
-
-def _returned(result: np.ndarray, array: np.ndarray, given: Any) -> Any:
-    """The result in the kind and type of what was given."""
-    empty, dtype = empty_result(array, given)
-    empty[:] = rounded(result, dtype)
-    return like(empty, given, cast=dtype == "bfloat16")
 
 
 class _Rows(NamedTuple):

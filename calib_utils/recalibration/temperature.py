@@ -74,6 +74,7 @@ class TemperatureScaling(MulticlassRecalibrator):
     temperature_: float
 
     _shapes: ClassVar[tuple[str, ...]] = ("(N, K)", "(N,)")
+    _numbers: ClassVar[tuple[str, ...]] = ("temperature_",)
     _keeps_class: ClassVar[bool] = True
     _far: ClassVar[float] = HUGE
 
@@ -103,11 +104,8 @@ class TemperatureScaling(MulticlassRecalibrator):
     def _predict_log(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_, log=True)
 
-    def _check_learned(self) -> None:
-        check_number(self.temperature_, "temperature_")
-
     def _n_parameters(self) -> int:
-        return 1 if self.temperature is None else 0
+        return super()._n_parameters() if self.temperature is None else 0
 
     def _require_fitted(self) -> None:
         if self.temperature is None or "n_classes_" in vars(self):
@@ -158,6 +156,7 @@ class EnsembleTemperatureScaling(MulticlassRecalibrator):
     temperature_: float
     weights_: np.ndarray
 
+    _numbers: ClassVar[tuple[str, ...]] = ("temperature_",)
     _keeps_class: ClassVar[bool] = True
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
@@ -181,7 +180,7 @@ class EnsembleTemperatureScaling(MulticlassRecalibrator):
         return result + third * possible / possible.sum(axis=1, keepdims=True)
 
     def _check_learned(self) -> None:
-        check_number(self.temperature_, "temperature_")
+        super()._check_learned()
         check_array(self.weights_, "weights_", (3,))
 
     def _n_parameters(self) -> int:

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.metrics.bins import rounded
-from calib_utils.predictions import like
-from calib_utils.recalibration.base import check_array, empty_result
+from calib_utils.recalibration.base import check_array, in_kind
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["VennAbers"]
@@ -64,9 +62,7 @@ class VennAbers(BinaryRecalibrator):
         """
         array, given = self._checked_to_predict(logits)
         places = self._places(array)
-        _, dtype = empty_result(array[:1], given)
-        ends = np.stack([self.p0_[places], self.p1_[places]], axis=1)
-        return like(rounded(ends, dtype), given, cast=dtype == "bfloat16")
+        return in_kind(np.stack([self.p0_[places], self.p1_[places]], axis=1), array, given)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         scores, inverse = np.unique(logits, return_inverse=True)

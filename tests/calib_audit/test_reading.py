@@ -992,3 +992,13 @@ def test_a_dictionary_takes_bfloat16_of_any_kind() -> None:
     of_torch = report({"score": torch.tensor(SCORE).bfloat16(), "label": LABEL}, **DECIDED)
     narrow = {"score": SCORE.astype(ml_dtypes.bfloat16), "label": LABEL}
     assert report(narrow, **DECIDED).measures.ece == of_torch.measures.ece
+
+
+def test_a_weight_of_hundreds_of_rows_is_told():
+    score = np.random.default_rng(0).random(3_000)
+    columns = {"score": score, "label": (score > 0.4).astype(int)}
+    weights = np.append(np.ones(2_999), 1e6)
+    found = report(columns | {"weight": weights}, weight="weight", cross_fit=0)
+    assert any("times the mean, so look whether it is right" in line for line in found.read)
+    found = report(columns | {"weight": 1 + 9 * score}, weight="weight", cross_fit=0)
+    assert not any("times the mean" in line for line in found.read)

@@ -28,8 +28,8 @@ BINARY = {
     "bbq": lambda **kw: r.BayesianBinningIntoQuantiles(**kw),
 }
 ONE_VERSUS_REST = {
-    f"one-versus-rest {name}": (lambda make=make: r.OneVersusRest(make()))
-    for name, make in BINARY.items()
+    f"one-versus-rest {name}": (lambda make=BINARY[name]: r.OneVersusRest(make()))
+    for name in ("equal width", "isotonic", "platt", "beta")
 }
 ALL_MULTICLASS = MULTICLASS | ONE_VERSUS_REST
 ALL_BINARY = BINARY | {

@@ -182,6 +182,7 @@ def test_binary_log_odds():
     assert fitted.temperature_ == pytest.approx(found.x, rel=1e-4)
     np.testing.assert_allclose(fitted.predict_proba(z), expit(z / fitted.temperature_), rtol=1e-12)
     assert ((fitted.predict_proba(z.astype(np.float32)) > 0.5) == (z > 0)).all()
+    assert fitted.predict([-1e-9, 0.0, 1e-9]).tolist() == [0, 0, 1]
 
 
 def test_constant_logits_keep_temperature_one():
