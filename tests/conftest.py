@@ -20,7 +20,7 @@ MINUTES = 600_000  # in milliseconds
 LONGEST = [
     f"tests/{room}/test_{name}.py"
     for room, name in (
-        ("tools", "pipeline_build"),
+        ("tools", "dodo"),
         ("experiments", "runner"),
         ("site", "play_numbers"),
         ("metrics", "torchmetric"),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 import tomllib
-import venv
 from pathlib import Path
 
 import pytest
@@ -16,7 +13,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-UV = Path(sys.executable).with_name("uv")
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PINNED = {
@@ -84,23 +80,6 @@ def test_packages_go_into_our_environment(name: str) -> None:
     assert installs
     ours = ("--python .venv/bin/python ", "--python build/versions/bin/python ")
     assert [line for line in installs if not line.startswith(ours)] == []
-
-
-@pytest.mark.skipif(not UV.exists(), reason="no uv beside this Python")
-@pytest.mark.parametrize("active", ["VIRTUAL_ENV", "CONDA_PREFIX"])
-def test_an_active_environment_is_left_alone(active: str, tmp_path: Path) -> None:
-    other, ours = tmp_path / "other", tmp_path / "ours"
-    for place in (other, ours):
-        venv.create(place)
-    done = subprocess.run(
-        [UV, "pip", "list", "--python", ours / "bin/python", "--verbose"],
-        env=os.environ | {active: str(other), "CONDA_DEFAULT_ENV": "other"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert str(ours) in done.stderr
-    assert str(other) not in done.stderr
 
 
 def test_nobody_is_told_to_install_a_stranger() -> None:

@@ -15,8 +15,14 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import calib_audit
+import calib_records
+import calib_utils
+import classroom
 
 ROOT = Path(__file__).parents[1]
 
@@ -335,3 +341,14 @@ def test_the_sdist_has_all_that_is_committed(tmp_path: Path) -> None:
         inside = {member.name.partition("/")[2] for member in packed if member.isfile()}
     made = {name for name in inside if name.startswith("calibration_course.egg-info/")}
     assert inside - made - {"PKG-INFO", "setup.cfg"} == files
+
+
+def test_every_place_says_the_same_version() -> None:
+    version = calib_utils.__version__
+    assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == calib_records.__version__ == version
+    assert calib_audit.__version__ == classroom.__version__ == version
+    for name in ("calib_audit", "classroom"):
+        project = tomllib.loads((ROOT / name / "pyproject.toml").read_text("utf-8"))["project"]
+        assert f"calibration-course=={version}" in project["dependencies"]

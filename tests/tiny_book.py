@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
+URL = "https://github.com/someone/course"
 
 HEAD = """\
 ---
@@ -108,6 +109,60 @@ from IPython.display import Markdown
 
 Markdown("| n | half |\\n| --- | --- |\\n| 3 | 1.5 |")
 ```
+"""
+
+# In the place of the second chapter: something of each kind that has a label.
+LABELS = """
+# The second
+
+(part)=
+## A part
+
+(loose)=
+Text without a heading.
+
+```{math}
+:label: eq-product
+p = q r
+```
+
+:::{prf:definition} Calibration
+:label: def-calibration
+
+Promise and truth agree.
+:::
+
+::::{prf:proposition}
+:label: prop-sum
+
+```{math}
+:label: eq-inside
+s = t
+```
+::::
+
+:::{exercise} Count
+:label: ex-count
+
+Count them.
+:::
+
+:::{table} Two numbers.
+:name: tab-two
+
+| a | b |
+|---|---|
+| 1 | 2 |
+:::
+
+:::{figure} ../book/figures/map.svg
+---
+alt: A map of
+  the chapters.
+name: fig-map
+---
+Where {ref}`part` stands.
+:::
 """
 
 SOLUTIONS = """

@@ -1,5 +1,5 @@
-/* Two figures that compute while a reader holds them: the bars of a reliability diagram, and three
-   logits in the triangle of their probabilities. All that a mouse can do, the sliders can. */
+/* A figure that computes while a reader holds it: the bars of a reliability diagram. All that a mouse can do, the
+   sliders can. */
 (() => {
   "use strict";
   const { html, svg, text, line, halves, button, numbers } = pageElements;

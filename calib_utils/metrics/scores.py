@@ -20,7 +20,6 @@ from calib_utils.predictions import (
     blocks_of,
     check_inputs,
     check_logits,
-    check_number,
     check_thresholds,
     dtype_name,
     look_like_probs,
@@ -122,24 +121,20 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
     return float(total / weights.sum())
 
 
-def accuracy(
-    probs: Any, labels: Any = None, *, inputs: str = "probs", threshold: float | None = None
-) -> float:
+def accuracy(probs: Any, labels: Any = None, *, inputs: str = "probs") -> float:
     """The share of predictions that are correct.
 
     Args:
         probs: (N, K), whose first largest column is the predicted class; or (N,), for the positive
-            class, predicted above ``threshold``. With confidences, ``correct`` counts.
+            class, which is predicted above one half. With confidences, ``correct`` counts.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
         inputs: "probs" or "logits", as in `negative_log_likelihood`.
-        threshold: of (N,); 0.5 for probabilities and 0 for log-odds by default.
 
     Returns:
         0 to 1.
 
     Raises:
-        ValueError: for bad input, such as log-odds in the place of probabilities, or a threshold
-            for predictions that need none.
+        ValueError: for bad input, such as log-odds in the place of probabilities.
 
     Warns:
         UserWarning: if the logits look like probabilities.
@@ -153,19 +148,11 @@ def accuracy(
     predictions, name = _of_either(probs, labels, inputs)
     labels, weights = predictions.labels, _weights(predictions)
     from_logits, binary = predictions.inputs == "logits", predictions.kind == "binary"
-    if threshold is None:
-        threshold = 0.0 if from_logits else 0.5
-    elif not binary:
-        raise ValueError(
-            f"threshold: expected for scores (N,) of the positive class only, found {threshold!r} "
-            f"for {predictions!r}; leave it out"
-        )
-    check_number(threshold, "threshold", advice="; try 0.5")
     if from_logits:
         checked = _checked_logits(predictions, name)
     if binary:
-        values = checked if from_logits else probs_of(predictions, name)
-        correct = (values > threshold) == (labels == 1)
+        positive = checked > 0 if from_logits else probs_of(predictions, name) > 0.5
+        correct = positive == (labels == 1)
     elif from_logits:
         predicted = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(checked)])
         correct = predicted == labels

@@ -201,19 +201,18 @@ class CalibrationError:
             raise ValueError("probs: expected predictions, found none; call update first")
         return _NORMS[self.norm](self.bins())
 
-    def _check_columns(self, columns: int, name: str) -> None:
-        if self.columns not in (0, columns):
-            shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
-            raise ValueError(
-                f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
-                "these are different questions, so use a separate metric for each"
-            )
-
     def _add(self, bin_sums: np.ndarray, columns: int, name: str) -> None:
         with _ADDING:
-            self._check_columns(columns, name)
+            before = int(self.columns)
+            if before not in (0, columns):
+                shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (before, columns)]
+                raise ValueError(
+                    f"{name}: expected shape {shapes[0]}, as in the batches before, found "
+                    f"{shapes[1]}; these are different questions, so use a separate metric for each"
+                )
             self.sums = self.sums + like(bin_sums, self.sums)
-            self.columns = like(np.array(columns), self.columns)
+            if not before:
+                self.columns = like(np.array(columns), self.columns)
 
     def bins(self) -> ReliabilityBins:
         """The bins so far, as NumPy arrays; ``counts`` are integers unless there are weights."""

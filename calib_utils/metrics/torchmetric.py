@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torchmetrics import Metric
@@ -48,10 +48,10 @@ class CalibrationError(streaming.CalibrationError, Metric):
         counted = list(repr((self.inputs, self.ignore_index)).encode())
         self.add_state("counted", torch.tensor(counted), dist_reduce_fx="max")
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        if name == "sums" and value.any():  # by update, by merge or from outside
-            self._update_count = max(1, self._update_count)
+    def merge(self, other: Self) -> None:
+        """Add all that ``other`` has seen."""
+        super().merge(other)
+        self._update_count = max(1, self._update_count)  # else torchmetrics warns of no update
 
     def reset(self) -> None:
         """Forget all batches."""

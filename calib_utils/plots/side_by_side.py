@@ -10,7 +10,6 @@ import matplotlib.pyplot as plt
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
-from calib_utils.predictions import check_count
 
 __all__ = ["reliability_diagrams"]
 
@@ -23,12 +22,11 @@ def reliability_diagrams(
     strategy: str = "uniform",
     min_count: int = 0,
     consistency: float | None = None,
-    columns: int = 2,
 ) -> dict[str, ReliabilityDiagram]:
     """A reliability diagram for each of several predictions, such as before and after.
 
-    The strips on top have no numbers, which would be too small to read. There is one legend above
-    all diagrams, where it hides no bar.
+    They stand two in a row. The strips on top have no numbers, which would be too small to read.
+    There is one legend above all diagrams, where it hides no bar.
 
     Args:
         probs: for each title, the probabilities, shape (N, K), or (N,) for those of the
@@ -39,7 +37,6 @@ def reliability_diagrams(
         strategy: "uniform" or "quantile".
         min_count: bins with fewer samples are drawn pale, because their bars are mostly noise.
         consistency: as in `reliability_diagram`.
-        columns: the number of diagrams in a row.
 
     Returns:
         The diagrams, by their titles.
@@ -55,7 +52,7 @@ def reliability_diagrams(
         {'before': 0.2, 'after': 0.0}
     """
     _check_titled(probs)
-    columns = min(check_count(columns, "columns", "2 is usual"), len(probs))
+    columns = min(2, len(probs))
     rows = math.ceil(len(probs) / columns)
     fig, axes = plt.subplots(
         rows,
@@ -100,7 +97,7 @@ def reliability_diagrams(
         list(signs.values()),
         list(signs),
         loc="outside upper center",
-        ncols=max(columns, 2),
+        ncols=2,
         fontsize="small",
     )
     return drawn

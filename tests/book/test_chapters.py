@@ -1,4 +1,4 @@
-"""What holds of every chapter's source: lists, claims, needs and exercises."""
+"""What holds of every chapter's source: lists, claims and exercises."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from tools.sources.book import Book
 from tools.sources.locations import code_of
 from tools.sources.myst import Directive, Text, parse
-from tools.sources.needs import needs, said_needs
 from tools.sources.prose import parts
 from tools.sources.reading_time import exercise_times
 
@@ -54,13 +53,6 @@ def test_what_a_claim_is_about_stands_in_the_text(page: str) -> None:
         if "about" not in [keyword.arg for keyword in call.keywords]
     ]
     assert silent == [], 'a check needs about="words of the sentence that it checks"'
-
-
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_a_chapter_names_what_it_needs(page: str) -> None:
-    """In "You need", the chapters that it refers back to."""
-    said = said_needs(BOOK, page)
-    assert set(needs(BOOK, page)) <= said
 
 
 @pytest.mark.parametrize("page", CHAPTERS)

@@ -19,7 +19,7 @@ import yaml
 
 from tools.running.execute import parameters_of
 from tools.sources.book import Book, figure_of
-from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
+from tools.sources.chapter_notebook import FOLDED, is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
 from tools.sources.locations import committed
 from tools.sources.opening import lower_picture
@@ -29,7 +29,6 @@ BOOK = Book(ROOT)
 PAGES = BOOK.chapters
 CHAPTERS = [page for page in PAGES if not is_solutions(page)]
 COLUMNS = 70
-FOLDING = {f"{what}-{part}" for what in ("hide", "remove") for part in ("input", "output", "cell")}
 
 
 def stored(page: str) -> nbformat.NotebookNode:
@@ -42,7 +41,7 @@ def code_cells(page: str) -> list[nbformat.NotebookNode]:
 
 
 def is_folded(cell: nbformat.NotebookNode) -> bool:
-    return bool(FOLDING & set(cell.metadata.get("tags", [])))
+    return bool(FOLDED & set(cell.metadata.get("tags", [])))
 
 
 def test_every_chapter_is_in_the_table_of_contents() -> None:
@@ -129,7 +128,7 @@ def names_of(code: str) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("tags", [{"remove-cell"}, FOLDING], ids=["in Colab", "unfolded"])
+@pytest.mark.parametrize("tags", [{"remove-cell"}, FOLDED], ids=["in Colab", "unfolded"])
 def test_no_cell_leans_on_one_that_readers_do_not_have(page: str, tags: set[str]) -> None:
     cells = [(names_of(cell.source), cell.metadata.get("tags", [])) for cell in code_cells(page)]
     gone = {name for (bound, _), own in cells if tags & set(own) for name in bound}

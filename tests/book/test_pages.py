@@ -3,15 +3,12 @@
 import re
 import subprocess
 import sys
-from base64 import b64decode
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
-from book.tables import chapters
 from tools.sources.book import Book
 from tools.sources.reading_time import exercise_times, reading_time
 from tools.sources.readme import END, START, table_of, update
@@ -66,26 +63,6 @@ def test_the_table_of_the_readme_follows_the_chapters(tmp_path):
     assert [row.split(" | ")[1] for row in rows] == [
         book.question(page) for page, number in book.pages.items() if number
     ]
-
-
-def test_every_chapter_has_a_card_with_a_picture_of_its_data():
-    book = Book()
-    numbered = [page.removeprefix("notebooks/") for page, number in book.pages.items() if number]
-    assert set(numbered) <= chapters.PICTURES.keys()
-    for name in numbered:
-        drawn = chapters.drawing_of(chapters.PICTURES[name])
-        assert drawn.startswith('<img class="drawing" alt="" src="data:image/svg+xml;base64,')
-        drawn = b64decode(drawn.partition("base64,")[2].partition('"')[0]).decode()
-        assert 'viewBox="0 0 160 90"' in drawn
-        shown = re.sub(r"(?s)<defs>.*?</defs>", "", drawn)
-        assert "<text" not in shown
-        of_paths = re.findall(r"-?\d+(?:\.\d+)?", " ".join(re.findall(r' d="([^"]*)"', shown)))
-        of_signs = chain(*re.findall(r'<use [^>]*x="([^"]+)" y="([^"]+)"', shown))
-        places = np.array([*of_paths, *of_signs], dtype=float).reshape(-1, 2)
-        # Inside, and not in a corner.
-        assert (places.min(axis=0) >= 0).all()
-        assert (places.max(axis=0) <= (160, 90)).all()
-        assert (np.ptp(places, axis=0) > (80, 45)).all()
 
 
 def test_reading_takes_as_long_as_its_words_and_its_code_that_is_shown():

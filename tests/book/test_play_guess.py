@@ -163,11 +163,3 @@ def test_each_suspect_is_guessed_anew(browser: Any) -> None:
         # No line without a point, and no pale line of another suspect.
         drawn = tab.locator("path.play-line").evaluate_all("all => all.map(one => one.outerHTML)")
         assert not any("ghost" in one or 'd="M"' in one for one in drawn)
-
-
-def test_words_are_needed_for_every_setting() -> None:
-    one = small()
-    one["guess"]["words"]["of"].pop()
-    keys = ("figures", "title", "caption", "alt", "controls", "numbers", "panels", "guess")
-    with pytest.raises(ValueError, match="Small: 5 entries for 6 settings"):
-        play.play(*(one.get(key, "A caption.") for key in keys))

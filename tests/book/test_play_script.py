@@ -149,15 +149,6 @@ def test_a_gap_above_its_bar_is_orange_and_one_inside_it_can_be_seen(tab: Any) -
     assert set(styles(panel(tab, 0), "rect.play-gap", "stroke")) == {ORANGE}
 
 
-def test_the_diagonal_is_dashed_and_has_a_halo_on_the_bars(tab: Any) -> None:
-    read = """all => all.map(one => [
-        one.getAttribute("class"), getComputedStyle(one).strokeDasharray,
-        ...["x1", "y1", "x2", "y2"].map(side => one[side].baseVal.value)])"""
-    ends = [LEFT, BOTTOM, RIGHT, DIAGRAM_TOP]
-    last = panel(tab, 0).locator(":scope > *").evaluate_all(f"all => ({read})(all.slice(-2))")
-    assert last == [["play-halo", "none", *ends], ["play-diagonal", "5px, 4px", *ends]]
-
-
 def test_a_line_leaves_out_what_is_above_its_axis(tab: Any) -> None:
     drawn = panel(tab, 2).locator("path.play-line.play-a").first.get_attribute("d")
     points = [[float(side) for side in point.split(",")] for point in drawn[1:].split("L")]
@@ -178,48 +169,6 @@ def test_a_dot_runs_along_the_line_and_is_not_drawn_above_the_axis(stop: int, ta
     if dot.count():
         place = [float(dot.get_attribute(side)) for side in ("cx", "cy")]
         assert place == pytest.approx([x, y], abs=0.02)
-
-
-def test_the_words_of_two_marks_stand_on_either_side(tab: Any) -> None:
-    """Before the first line and behind the second one, so that they never meet."""
-    boxes = (
-        "all => all.map(one => one.getBBox()).map(b => [b.x, b.x + b.width, b.y, b.y + b.height])"
-    )
-    drawn = panel(tab, 2)
-    lines = np.array(drawn.locator("line.play-mark").evaluate_all(boxes))
-    np.testing.assert_allclose(lines[:, 0], LEFT + (RIGHT - LEFT) * np.array([0.4, 0.6]), atol=0.02)
-    assert (lines[:, 3] == BOTTOM).all()
-    before, after = (
-        np.array(drawn.get_by_text(words, exact=True).evaluate_all(boxes))[0]
-        for words in ("before", "after")
-    )
-    assert 2 < lines[0, 0] - before[1] < 6
-    assert 2 < after[0] - lines[1, 0] < 6
-    for box in (before, after):
-        assert LINES_TOP - 6 < box[2] < box[3] < LINES_TOP + 14
-
-
-def test_names_stand_beside_a_piece_of_their_line_and_their_sign(tab: Any) -> None:
-    """From the right, one beside the other; signs without a line have none there either."""
-    boxes = "all => all.map(one => one.getBBox()).map(b => [b.x, b.x + b.width])"
-    drawn = panel(tab, 2)
-    ends = RIGHT
-    for name, joined, dots in (("moving", 1, 0), ("squares", 0, 1), ("both", 1, 1)):
-        (words,) = drawn.get_by_text(name, exact=True).evaluate_all(boxes)
-        assert words[1] == pytest.approx(ends, abs=1)
-        ends = words[0] - 40
-        pieces = drawn.locator("line.play-line").evaluate_all(boxes)
-        signs = drawn.locator("path.play-sign").evaluate_all(
-            "all => all.map(one => one.transform.baseVal.consolidate().matrix).map(m => [m.e, m.f])"
-        )
-        near = [x for x in pieces if words[0] - 30 < x[0] < x[1] < words[0]]
-        assert len(near) == joined, name
-        assert sum(words[0] - 20 < x < words[0] and y < LINES_TOP for x, y in signs) == dots, name
-    shapes = drawn.locator("path.play-sign").evaluate_all(
-        "all => all.map(one => one.getAttribute('d').includes('v7'))"
-    )
-    assert shapes == [True] * 3 + [False] * 3  # squares, then diamonds
-    assert styles(drawn, "path.play-line", "strokeDasharray") == ["none", "5px, 4px"]
 
 
 def test_the_marks_of_a_slider_stand_at_their_stops_and_lead_there(tab: Any) -> None:
@@ -258,25 +207,6 @@ def test_a_pale_line_shows_how_it_was_at_the_start(tab: Any) -> None:
     heights = BOTTOM - (BOTTOM - DIAGRAM_TOP) * right[full] / counts[full]
     expected = np.stack([edges[:-1][full], edges[1:][full], heights, heights], axis=1)
     np.testing.assert_allclose(ghosts, expected, atol=0.02)
-
-
-def test_a_pale_line_and_the_signs_leave_out_what_is_above_their_axis(tab: Any) -> None:
-    def in_panel(across: list[float], up: list[float]) -> np.ndarray:
-        x, y = np.array([across, up])
-        return np.stack([LEFT + (RIGHT - LEFT) * x, BOTTOM - (BOTTOM - LINES_TOP) * y], axis=1)
-
-    assert panel(tab, 2).locator(".play-ghost").count() == 0
-    places = (
-        "all => all.map(one => one.transform.baseVal.consolidate().matrix).map(m => [m.e, m.f])"
-    )
-    signs = panel(tab, 2).locator("path.play-sign.play-c").evaluate_all(places)
-    np.testing.assert_allclose(signs[:-1], in_panel([0, 1], [0.2, 0.8]), atol=0.02)  # its name last
-    for stop in (1, 3):
-        (ghost,) = panel(tab, 2, stop).locator("path.play-ghost").all()
-        drawn = ghost.get_attribute("d")
-        points = [[float(side) for side in point.split(",")] for point in drawn[1:].split("L")]
-        np.testing.assert_allclose(points, in_panel([0, 1], [0.2, 0.8]), atol=0.02)
-        assert max(map(float, styles(panel(tab, 2, stop), "path.play-ghost", "opacity"))) < 0.7
 
 
 def test_a_state_is_an_address(tab: Any) -> None:

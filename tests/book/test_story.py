@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,8 @@ from book.play.images_to_bars import check, frames, story
 from book.resnet34 import resnet34
 from calib_utils.metrics import accuracy, expected_calibration_error
 from calib_utils.records import load_record
-from tests.book.script_page import ASSETS, FIGURE, course_style, script_page
+from tests.book.script_page import FIGURE, course_style, script_page
+from tools.finishing.browser import PHONE
 from tools.finishing.interactive import placed
 
 ROOT = Path(__file__).parents[2]
@@ -87,15 +87,9 @@ def test_the_build_stops_when_the_words_would_be_false() -> None:
         check(last, first)
 
 
-def test_it_is_light(told: dict[str, Any]) -> None:
-    """With its script, in bytes as a server sends them; the still picture is below 10 kB."""
-    sent = (json.dumps(told).encode(), (ASSETS / "story.js").read_bytes())
-    assert sum(len(gzip.compress(one)) for one in sent) < 10_000
-
-
-@pytest.fixture(scope="module", params=[1280, 390])
-def tab(request: Any, browser: Any, told: dict[str, Any]) -> Iterator[Any]:
-    """The picture on a page of its own, wide and on a phone, for who prefers no movement.
+@pytest.fixture(scope="module")
+def tab(browser: Any, told: dict[str, Any]) -> Iterator[Any]:
+    """The picture on a page of its own, on a phone, for who prefers no movement.
 
     It then goes from state to state, so that no test waits for a window that scrolls.
     """
@@ -106,8 +100,7 @@ def tab(request: Any, browser: Any, told: dict[str, Any]) -> Iterator[Any]:
         f"{style}<article class='bd-article'><div style='height: 50vh'></div>{story}"
         "<div style='height: 90vh'></div></article>"
     )
-    size = {"width": request.param, "height": 800}
-    with script_page(browser, body, "story.js", viewport=size, reduced_motion="reduce") as tab:
+    with script_page(browser, body, "story.js", viewport=PHONE, reduced_motion="reduce") as tab:
         yield tab
 
 
@@ -149,11 +142,13 @@ def test_the_keyboard_leads_from_the_dots_to_bars_on_the_diagonal(
 
 def test_the_picture_stays_in_sight_while_the_words_go_by(tab: Any) -> None:
     tab.emulate_media(reduced_motion="no-preference")
-    for words in tab.locator(".story-steps > p").all():
-        words.evaluate("one => one.scrollIntoView({ block: 'center', behavior: 'instant' })")
-        box = tab.locator(".story svg").bounding_box()
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= 800
+    for width in (1280, PHONE["width"]):
+        tab.set_viewport_size({"width": width, "height": 800})
+        for words in tab.locator(".story-steps > p").all():
+            words.evaluate("one => one.scrollIntoView({ block: 'center', behavior: 'instant' })")
+            box = tab.locator(".story svg").bounding_box()
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= 800
     tab.emulate_media(reduced_motion="reduce")
 
 
@@ -179,6 +174,15 @@ def test_who_prefers_no_movement_steps_from_state_to_state(tab: Any) -> None:
     assert tab.evaluate("scrollY") == where
 
 
-def test_one_can_skip_the_story(tab: Any) -> None:
-    tab.get_by_role("button", name="Skip").press("Enter")
+def test_all_keys_but_the_arrows_are_the_page_s(tab: Any) -> None:
+    """Tab leads on to what skips the story, and no key is kept from the page."""
+    back = tab.get_by_role("button", name="Back")
+    back.focus()
+    pressed = "(one, key) => one.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true,"
+    for key in ("PageDown", "Tab", " "):
+        assert back.evaluate(f"{pressed} cancelable: true }}))", key)
+    for name in ("Next", "Skip"):
+        tab.keyboard.press("Tab")
+        assert tab.evaluate("document.activeElement.textContent") == name
+    tab.keyboard.press("Enter")
     assert tab.evaluate("document.activeElement.tagName") == "FIGCAPTION"

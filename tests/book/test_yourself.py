@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,7 @@ def test_the_bands_are_where_chance_leaves_95_percent(tab: Any) -> None:
         assert high * n == pytest.approx(binom.ppf(0.975, n, p), abs=1e-6)
 
 
+@cache
 def readers(overconfident: float) -> tuple[np.ndarray, np.ndarray]:
     """Confidences and answers of 4,000 readers, each with habits of their own."""
     rng = np.random.default_rng(0)
@@ -312,9 +314,7 @@ def test_a_link_carries_the_result_and_nothing_else(tab: Any, data: dict[str, An
     "link",
     [
         "result=999999999.999999999-0.0-0.0-0.0-0.0-0.0",
-        "result=999.999-0.0-0.0-0.0-0.0-0.0",
         "result=3.2-0.0-0.0-0.0-0.0-0.0",
-        "result=0.0-0.0-0.0-0.0-0.0-0.0",
         "result=<b>",
     ],
 )

@@ -291,3 +291,11 @@ def test_paired_ece_difference_takes_blocks():
     found, plain = (paired_ece_difference(*sides, blocks=b) for b in (blocks, None))
     assert found.mean == pytest.approx(plain.mean)
     assert found.standard_error > plain.standard_error
+
+
+def test_paired_difference_keeps_an_infinite_loss_and_names_a_missing_one():
+    losses = np.append(np.zeros(20), np.inf)
+    with pytest.raises(ValueError, match=r"^second: .*found inf at index 20; .*must stay"):
+        paired_difference(np.ones(21), losses)
+    with pytest.raises(ValueError, match=r"^first: .*found nan at index 0; remove such samples"):
+        paired_difference(np.append([np.nan], losses[:-1]), np.ones(21))

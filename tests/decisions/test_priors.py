@@ -126,3 +126,14 @@ def test_pseudo_counts_and_sums_that_were_rounded():
     assert gradient.max() - 55 <= 1.01e-5 * 55
     rounded = estimate_priors(probs, [0.33333] * 3)
     np.testing.assert_allclose(rounded, estimate_priors(probs, old), rtol=1e-12)
+
+
+def test_estimate_priors_takes_means_of_float32():
+    probs = np.random.default_rng(0).dirichlet(np.ones(10), 400).astype(np.float32)
+    old = probs[:, ::-1].mean(axis=0) * np.float32(0.999998)
+    assert abs(old.astype(float).sum() - 1) > 1.5e-6
+    exact = old.astype(float) / old.astype(float).sum()
+    np.testing.assert_allclose(estimate_priors(probs, old), estimate_priors(probs, exact))
+    np.testing.assert_allclose(adjust_priors(probs, old, old), probs, atol=1e-7)
+    with pytest.raises(ValueError, match=r"^old: expected numbers of 0 or more that sum to 1"):
+        estimate_priors(probs, old * 1.001)

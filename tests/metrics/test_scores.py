@@ -14,7 +14,7 @@ from calib_utils import metrics
 from calib_utils.metrics import brier_decomposition, decision_curve
 from calib_utils.predictions import as_predictions
 from tests.metrics.metric_cases import draw
-from tests.predictions.bad_input_cases import BINARY, LABELS, LOGITS, POSITIVE, PROBS, N, with_value
+from tests.predictions.bad_input_cases import BINARY, LOGITS, with_value
 
 
 @pytest.mark.parametrize("metric", [metrics.negative_log_likelihood, metrics.accuracy])
@@ -24,47 +24,6 @@ def test_negative_log_likelihood_and_accuracy_refuse_bad_log_odds(metric):
         metric(with_value(LOGITS[:, 0], 5, np.nan), BINARY, inputs="logits")
     with pytest.raises(ValueError, match=r"^probs \(inputs='probs'\): .*apply a sigmoid to logits"):
         metric(LOGITS[:, 0], BINARY)
-
-
-@pytest.mark.parametrize(
-    ("logits", "message"),
-    [
-        (LABELS, "expected floating-point numbers, found int64"),
-        (LOGITS[:0], r"found \(0, 4\)"),
-        (LOGITS[:, :1], r"found \(3000, 1\); flatten it with probs\[:, 0\]"),
-        (LOGITS[None], r"found \(1, 3000, 4\)"),
-        (np.ma.masked_less(LOGITS, -1), "found masked entries"),
-        (np.full((N, 2), "0.25"), "expected real numbers, found <U4"),
-    ],
-)
-@pytest.mark.parametrize("metric", [metrics.negative_log_likelihood, metrics.accuracy])
-def test_negative_log_likelihood_and_accuracy_name_what_logits_they_refuse(metric, logits, message):
-    with pytest.raises(ValueError, match=rf"^probs \(inputs='logits'\): .*{message}"):
-        metric(logits, LABELS, inputs="logits")
-
-
-def test_accuracy_takes_one_number_for_a_threshold():
-    for threshold in ("0.5", [0.5, 0.5], np.array([0.5]), np.inf, np.nan, 1j):
-        with pytest.raises(ValueError, match=r"^threshold: expected a finite number, found"):
-            metrics.accuracy(POSITIVE, BINARY, threshold=threshold)
-    assert metrics.accuracy(POSITIVE, BINARY, threshold=np.float32(0.5)) == metrics.accuracy(
-        POSITIVE, BINARY
-    )
-    with pytest.raises(ValueError, match=r"^threshold: expected for scores \(N,\)"):
-        metrics.accuracy(PROBS, LABELS, threshold=0.5)
-
-
-def pooled(confidences, correct):
-    """Adjacent violators pooled, one block at a time; ties are a block from the start."""
-    blocks = []  # confidences, sum of correct, count
-    for value in sorted(set(confidences)):
-        hits = [bool(y) for c, y in zip(confidences, correct, strict=True) if c == value]
-        blocks.append(([value], sum(hits), len(hits)))
-        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][2] >= blocks[-1][1] * blocks[-2][2]:
-            last, before = blocks.pop(), blocks.pop()
-            blocks.append(tuple(x + y for x, y in zip(before, last, strict=True)))
-    value_of = {value: hits / n for values, hits, n in blocks for value in values}
-    return np.array([value_of[value] for value in confidences])
 
 
 def by_forecasts(confidences, recalibrated, correct):
@@ -98,17 +57,10 @@ def test_brier_decomposition_of_forecasters_by_hand(forecast, miscalibration, re
     assert {type(part) for part in found} == {float}
 
 
-@pytest.mark.parametrize("places", [None, 2, 1])
-@pytest.mark.parametrize("n", [1, 2, 30, 300])
-def test_brier_decomposition_against_pooling_written_out(n, places):
+@pytest.mark.parametrize("places", [None, 1])
+@pytest.mark.parametrize("n", [1, 2, 30, 5_000])
+def test_brier_decomposition_against_scikit_learn(n, places):
     confidences, labels = forecasts(n, seed=n, places=places)
-    expected = by_forecasts(confidences, pooled(confidences.tolist(), labels), labels)
-    assert brier_decomposition(confidences, labels) == pytest.approx(expected, abs=1e-13)
-
-
-@pytest.mark.parametrize("places", [None, 2])
-def test_brier_decomposition_against_scikit_learn(places):
-    confidences, labels = forecasts(5_000, places=places)
     recalibrated = IsotonicRegression().fit_transform(confidences, labels)
     expected = by_forecasts(confidences, recalibrated, labels)
     assert brier_decomposition(confidences, labels) == pytest.approx(expected, abs=1e-13)
@@ -134,7 +86,7 @@ def test_brier_decomposition_adds_up_and_a_rising_function_leaves_its_resolution
     for rising in (confidences**2, (1 + confidences) / 3, np.sin(confidences)):
         changed = brier_decomposition(rising, labels.astype(int))
         assert changed[1:] == found[1:]
-    recalibrated = pooled(confidences.tolist(), labels)
+    recalibrated = IsotonicRegression().fit_transform(confidences, labels)
     assert brier_decomposition(recalibrated, labels.astype(int)).miscalibration < 1e-14
 
 
@@ -202,6 +154,14 @@ def test_negative_log_likelihood_counts_exactly_0_or_1_as_the_nearest_number(dty
         assert found == pytest.approx((right - np.log(wrong)) / 2, rel=1e-6)
 
 
+def test_negative_log_likelihood_leaves_out_an_infinite_loss_of_weight_zero():
+    logits, labels = np.array([[2.0, -np.inf, 1.0], [0.0, 3.0, 1.0]]), np.array([1, 1])
+    expected = metrics.negative_log_likelihood(logits[1:], labels[1:], inputs="logits")
+    for weights, loss in (([0.0, 1.0], expected), ([1.0, 1.0], np.inf)):
+        given = as_predictions(logits=logits, labels=labels, sample_weight=weights)
+        assert metrics.negative_log_likelihood(given) == pytest.approx(loss)
+
+
 def test_negative_log_likelihood_survives_large_logits():
     # Probabilities in float32 would be 0 here, and their logarithm lost.
     logits = np.array([[0, 300], [200, 0]], np.float32)
@@ -226,7 +186,6 @@ def test_accuracy_is_that_of_scikit_learn():
     expected = accuracy_score(binary, odds > 0)
     assert metrics.accuracy(odds, binary, inputs="logits") == expected
     assert metrics.accuracy(1 / (1 + np.exp(-odds)), binary) == expected
-    assert metrics.accuracy(np.array([0.2, 0.7, 0.9]), [0, 0, 1], threshold=0.8) == 1
 
 
 RNG = np.random.default_rng(0)

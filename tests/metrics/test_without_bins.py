@@ -296,13 +296,6 @@ def test_smooth_calibration_error_of_two_opposite_residuals_in_closed_form(dista
     assert abs(found - expected) < 4e-6 + 6e-12 / found**2
 
 
-def test_smooth_calibration_error_cancels_no_residuals_of_one_sign():
-    confidences = np.linspace(0.4, 1, 50)
-    for labels, error in [(np.zeros(50, int), 0.7), (np.arange(50) * 0 + 1, 0.3)]:
-        assert smooth_calibration_error(confidences, labels) == pytest.approx(error, abs=1e-6)
-    assert smooth_calibration_error([1.0, 1.0], [0, 0]) == pytest.approx(1, abs=1e-6)
-
-
 def test_smooth_calibration_error_is_zero_where_each_confidence_comes_true():
     confidences = np.repeat([1 / 3, 0.5, 1.0, 0.0], [3, 4, 2, 2])
     labels = np.array([1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0])

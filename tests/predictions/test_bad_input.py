@@ -1,15 +1,19 @@
-"""Bad input to decisions, plots and reports: a ValueError that names the argument, no picture."""
+"""Bad input: a ValueError that names the argument, at the gate; and that each argument gets there.
+
+Each kind of bad input is tried where it is checked. Of a function's arguments one bad value shows
+that they are checked at all, before anything is drawn.
+"""
 
 from inspect import signature
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
-from matplotlib.figure import Figure
 
-from calib_utils import comparing, decisions, plots
-from calib_utils.predictions import as_predictions
+from calib_utils import comparing, decisions, metrics, plots, predictions
+from calib_utils.predictions import as_predictions, plain_array, to_numpy
 from calib_utils.recalibration import PlattScaling, VectorScaling
 from calib_utils.records import by_level, load_grid
 from tests.predictions.bad_input_cases import (
@@ -21,12 +25,10 @@ from tests.predictions.bad_input_cases import (
     POSITIVE,
     PROBS,
     K,
-    with_value,
 )
 
 EVEN = np.full(K, 1 / K)
-FITTED = decisions.ConformalSets().fit(PROBS, LABELS)
-SETS = FITTED.predict(PROBS)
+SETS = decisions.ConformalSets().fit(PROBS, LABELS).predict(PROBS)
 PLATT = PlattScaling().fit(LOGITS[:, 0], BINARY)
 CLAIM = ("width", 12, 48, "ece", "higher")
 
@@ -40,7 +42,7 @@ def _nothing_is_drawn():
     assert drawn == []
 
 
-# ---------------------------------------------------------------- arrays
+# ---------------------------------------------------------------- kinds of bad input
 
 
 @pytest.mark.parametrize("bad", BAD_LABELS)
@@ -48,8 +50,6 @@ def test_the_gate_refuses_labels(bad):
     labels, message = BAD_LABELS[bad]
     with pytest.raises(ValueError, match=f"^labels: .*{message}"):
         as_predictions(PROBS, labels)
-    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
-        decisions.set_coverage(SETS, labels)
 
 
 @pytest.mark.parametrize("bad", BAD_PROBS)
@@ -57,59 +57,74 @@ def test_the_gate_refuses_probs(bad):
     probs, message = BAD_PROBS[bad]
     with pytest.raises(ValueError, match=f"^probs: .*{message}"):
         as_predictions(probs, LABELS)
-    if isinstance(probs, np.ndarray) and probs.dtype == float and not np.ma.isMA(probs):
-        with pytest.raises(ValueError, match=f"^probs: .*{message}"):
-            as_predictions(torch.from_numpy(probs), torch.from_numpy(LABELS))
 
 
-@pytest.mark.parametrize(
-    "logits",
-    [with_value(LOGITS[:, 0], 5, np.nan), BINARY, LOGITS[None], "x", np.ma.masked_less(LOGITS, -1)],
-    ids=["NaN", "integers", "three axes", "text", "masked"],
-)
-def test_logits(logits):
-    with pytest.raises(ValueError, match=r"^logits: "):
-        plots.temperature_curve(logits, BINARY, [1.0])
-    with pytest.raises(ValueError, match=r"^logits: "):
-        plots.calibration_map(PLATT, logits, BINARY)
-
-
-BAD_NUMBERS = {
+NO_NUMBERS = {
     "text": np.array(["a", "b"]),
     "nothing": None,
     "complex": np.array([0.5j, 0.5]),
     "masked": np.ma.masked_array([0.5, 0.5], [True, False]),
+    "list of masked": [np.ma.masked_array([0.5, 0.5], [True, False]), np.array([0.5, 0.5])],
     "ragged": [[0.5], [0.5, 0.5]],
-    "one number": 0.5,
-    "two axes": [[0.5, 0.5]],
-    "an iterator": iter([0.5, 0.5]),
+    "iterator": iter([0.5, 0.5]),
+    "generator": (x for x in [0.5, 0.5]),
+    "sparse": scipy.sparse.csr_array(np.eye(2)),
+    "sparse tensor": torch.eye(2).to_sparse(),
+    "meta": torch.empty(2, device="meta"),
+    "float8": torch.eye(2).to(torch.float8_e4m3fn),
+    "nested": torch.nested.nested_tensor([torch.ones(2), torch.ones(1)]),
 }
-FROM_NUMBERS = {
-    "old": lambda x: decisions.adjust_priors(PROBS[:, :2] / PROBS[:, :2].sum(1)[:, None], x, x),
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_to_numpy_refuses_what_is_no_array_of_numbers(kind):
+    with pytest.raises(ValueError, match=r"^values: (found|expected real numbers)"):
+        to_numpy(NO_NUMBERS[kind], "values")
+
+
+def test_plain_array_takes_views_of_tensors_for_their_numbers():
+    assert plain_array(torch.tensor([-0.7, -0.3])._neg_view(), "x").tolist() == pytest.approx(
+        [0.7, 0.3]
+    )
+
+
+WORDS = ["x", None, np.nan, np.inf, -1, [1], 1j]
+OF_ONE_VALUE = {
+    "check_count": lambda x: predictions.check_count(x, "name", ""),
+    "check_flag": lambda x: predictions.check_flag(x, "name"),
+    "check_number": lambda x: predictions.check_number(x, "name", 0),
+    "check_seed": predictions.check_seed,
+    "check_share": lambda x: predictions.check_share(x, "name", 0.95),
+}
+
+
+@pytest.mark.parametrize("value", WORDS, ids=repr)
+@pytest.mark.parametrize("check", OF_ONE_VALUE)
+def test_checks_of_a_single_value(check, value):
+    with pytest.raises(ValueError, match=r"^(name|seed): expected "):
+        OF_ONE_VALUE[check](value)
+
+
+def test_no_boolean_is_a_number_and_no_number_a_share():
+    for check in ("check_count", "check_number", "check_seed", "check_share"):
+        with pytest.raises(ValueError, match=r"^(name|seed): expected "):
+            OF_ONE_VALUE[check](True)
+    for value in (0, 1, 95):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            OF_ONE_VALUE["check_share"](value)
+
+
+# ---------------------------------------------------------------- each argument is checked
+
+GRID = load_grid("width", "core")
+NARROW, _, WIDE = by_level(GRID).values()
+HISTORY = GRID[0].history
+ARGUMENTS = {
+    "old": lambda x: decisions.adjust_priors(PROBS, x, EVEN),
     "confidences": lambda x: decisions.risk_coverage(x, [1, 0]),
     "correct": lambda x: decisions.selection_threshold([0.5, 0.6], x, risk=0.1),
     "sets": lambda x: decisions.set_coverage(x, [0, 1]),
-    "first": lambda x: comparing.mcnemar(x, [1, 0]),
-    "second": lambda x: comparing.paired_difference([1, 0], x),
-    "differences": lambda x: comparing.corrected_difference(x, 10, 10),
-    "p_values": comparing.holm,
-    "values": comparing.spread,
-    "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, x),
-    "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=x),
-}
-
-
-@pytest.mark.parametrize("named", FROM_NUMBERS)
-@pytest.mark.parametrize("bad", BAD_NUMBERS)
-def test_numbers(named, bad):
-    with pytest.raises(ValueError, match=f"^{named}: "):
-        FROM_NUMBERS[named](BAD_NUMBERS[bad])
-
-
-# ---------------------------------------------------------------- settings
-
-WORDS = ["x", None, np.nan, np.inf, -1, [1], 1j]
-SETTINGS = {
+    "labels": lambda x: decisions.set_coverage(SETS, x),
     "coverage": lambda x: decisions.ConformalSets(x).fit(PROBS, LABELS),
     "adaptive": lambda x: decisions.ConformalSets(adaptive=x).fit(PROBS, LABELS),
     "seed": lambda x: decisions.ConformalSets(adaptive=True, seed=x).fit(PROBS, LABELS),
@@ -117,7 +132,28 @@ SETTINGS = {
     "risk": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=x),
     "level": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=0.1, level=x),
     "level of coverage": lambda x: decisions.set_coverage(SETS, LABELS, level=x),
+    "seed of a baseline": lambda x: metrics.baseline_calibration_error(PROBS, seed=x),
+    "seed of an interval": lambda x: metrics.calibration_error_interval(PROBS, LABELS, seed=x),
+    "draws": lambda x: metrics.baseline_calibration_error(PROBS, draws=x),
+    "ignore_index": lambda x: metrics.CalibrationError(ignore_index=x),
+    "first of a table": lambda x: comparing.mcnemar(x, [1, 0]),
+    "second": lambda x: comparing.paired_difference([1, 0], x),
+    "differences": lambda x: comparing.corrected_difference(x, 10, 10),
+    "n_train": lambda x: comparing.corrected_difference([1.0, 2.0], x, 10),
+    "p_values": comparing.holm,
+    "values": comparing.spread,
     "level of a difference": lambda x: comparing.Difference(0.0, 1.0, 3).interval(x),
+    "records of a table": comparing.level_table,
+    "records of claims": lambda x: comparing.judge(x, [CLAIM]),
+    "comparisons": lambda x: comparing.judge(GRID, x),
+    "comparisons of a claim": lambda x: comparing.judge(GRID, [(*CLAIM, x)]),
+    "first of groups": lambda x: comparing.compare(x, NARROW),
+    "second of groups": lambda x: comparing.compare(NARROW, x),
+    "others": lambda x: comparing.compare_beyond_gap(NARROW, WIDE, x),
+    "records of a spread": comparing.pooled_spread,
+    "records of trainings": comparing.by_training,
+    "forecasts": lambda x: comparing.compare_forecasts(x, "single-at-T", "average-at-T"),
+    "first of forecasts": lambda x: comparing.compare_forecasts([], x, "average-at-T"),
     "n_bins": lambda x: plots.reliability_diagram(PROBS, LABELS, n_bins=x),
     "n_bins of several": lambda x: plots.reliability_diagrams({"a": PROBS}, LABELS, n_bins=x),
     "n_bins of a histogram": lambda x: plots.confidence_histogram(PROBS, LABELS, n_bins=x),
@@ -125,27 +161,32 @@ SETTINGS = {
     "strategy": lambda x: plots.reliability_diagram(PROBS, LABELS, strategy=x),
     "min_count": lambda x: plots.reliability_diagram(PROBS, LABELS, min_count=x),
     "counts": lambda x: plots.reliability_diagram(PROBS, LABELS, counts=x),
-    "columns": lambda x: plots.reliability_diagrams({"a": PROBS}, LABELS, columns=x),
-    "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0, x]),
-    "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=[1.0, x]),
+    "consistency": lambda x: plots.reliability_diagram(PROBS, LABELS, consistency=x),
+    "probs side by side": lambda x: plots.reliability_diagrams(x, LABELS),
+    "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, x),
+    "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=x),
     "recalibrator": lambda x: plots.calibration_map(x, LOGITS[:, 0], BINARY),
     "recalibrator by name": lambda x: plots.calibration_map({"a": x}, LOGITS[:, 0], BINARY),
-    "probs side by side": lambda x: plots.reliability_diagrams(x, LABELS),
-    "n_train": lambda x: comparing.corrected_difference([1.0, 2.0], x, 10),
+    "records of panels": plots.factor_panels,
+    "records of gaps": plots.generalization_plot,
+    "verdicts": plots.verdict_plot,
+    "history": lambda x: plots.history_panels(x, [["train_loss"]]),
+    "panels": lambda x: plots.history_panels(HISTORY, x),
+    "marks of a history": lambda x: plots.history_panels(HISTORY, [["train_loss"]], marks=x),
+    "axes": lambda x: plots.history_panels(HISTORY, [["train_loss"]], axes=[x]),
 }
 
 
-@pytest.mark.parametrize("value", WORDS, ids=repr)
-@pytest.mark.parametrize("named", SETTINGS)
-def test_settings(named, value):
+@pytest.mark.parametrize("named", ARGUMENTS)
+def test_an_argument_is_refused_by_name(named):
     with pytest.raises(ValueError, match=f"^{named.split()[0]}: "):
-        SETTINGS[named](value)
+        ARGUMENTS[named]("x")
 
 
-def test_settings_that_may_be_none_are_numbers_otherwise():
-    for value in ("x", np.nan, -1, [1], 1j, 0, 1, 95):
-        with pytest.raises(ValueError, match=r"^consistency: expected a number between 0 and 1"):
-            plots.reliability_diagram(PROBS, LABELS, consistency=value)
+@pytest.mark.parametrize("named", [name for name in ARGUMENTS if name.startswith("records")])
+def test_a_list_of_something_else_is_no_list_of_runs(named):
+    with pytest.raises(ValueError, match=r"^records: "):
+        ARGUMENTS[named](["x"])
 
 
 def test_a_map_for_many_classes_is_none_for_two():
@@ -153,45 +194,12 @@ def test_a_map_for_many_classes_is_none_for_two():
         plots.calibration_map(VectorScaling().fit(LOGITS, LABELS), LOGITS[:, 0], BINARY)
 
 
-# ---------------------------------------------------------------- runs
-
-GRID = load_grid("width", "core")
-NARROW, _, WIDE = by_level(GRID).values()
-FROM_RUNS = {
-    "records of panels": plots.factor_panels,
-    "records of gaps": plots.generalization_plot,
-    "records of a table": comparing.level_table,
-    "records of claims": lambda x: comparing.judge(x, [CLAIM]),
-    "comparisons": lambda x: comparing.judge(GRID, x),
-    "first": lambda x: comparing.compare(x, NARROW),
-    "second": lambda x: comparing.compare(NARROW, x),
-    "others": lambda x: comparing.compare_beyond_gap(NARROW, WIDE, x),
-    "records of a spread": comparing.pooled_spread,
-    "records of trainings": comparing.by_training,
-    "verdicts": plots.verdict_plot,
-    "forecasts": lambda x: comparing.compare_forecasts(x, "single-at-T", "average-at-T"),
-    "history": lambda x: plots.history_panels(x, [["train_loss"]]),
-    "panels": lambda x: plots.history_panels(GRID[0].history, x),
-    "marks": lambda x: plots.history_panels(GRID[0].history, [["train_loss"]], marks=x),
-}
-
-
-@pytest.mark.parametrize("value", ["x", None, np.nan, ["x"], [None], [1j]], ids=repr)
-@pytest.mark.parametrize("named", FROM_RUNS)
-def test_runs(named, value):
-    with pytest.raises(ValueError, match=f"^{named.split()[0]}: "):
-        FROM_RUNS[named](value)
-
-
 def test_a_history_is_drawn_on_its_axes():
-    for panels in ([], [[]], "train_loss", [list("abcd")]):
+    for panels in ([], [[]], [list("abcd")]):
         with pytest.raises(ValueError, match=r"^panels: expected one to three keys"):
-            plots.history_panels(GRID[0].history, panels)
+            plots.history_panels(HISTORY, panels)
     with pytest.raises(ValueError, match=r"^axes: expected 1, one for each panel, found 0"):
-        plots.history_panels(GRID[0].history, [["train_loss"]], axes=[])
-    for axes in (3, [3], Figure()):
-        with pytest.raises(ValueError, match=r"^axes: expected (several|axes of Matplotlib)"):
-            plots.history_panels(GRID[0].history, [["train_loss"]], axes=axes)
+        plots.history_panels(HISTORY, [["train_loss"]], axes=[])
 
 
 ON_AXES = {
@@ -209,24 +217,8 @@ def test_the_axes_of_each_plot_are_tried():
     assert {one for one in functions if "ax" in signature(one).parameters} == ON_AXES.keys()
 
 
-@pytest.mark.parametrize("ax", [3, "x", (None, None), Figure()], ids=lambda x: type(x).__name__)
 @pytest.mark.parametrize("plot", ON_AXES, ids=lambda x: x.__name__)
-def test_axes(plot, ax):
-    """As `plt.subplots()` gives them, a figure and axes, they are not axes."""
-    with pytest.raises(ValueError, match=r"^ax: expected axes of Matplotlib, found \w+; make them"):
-        plot(*ON_AXES[plot], ax=ax)
-
-
-def test_forecasts_by_words():
-    for word in (None, 3, ["single-at-T"]):
-        with pytest.raises(ValueError, match=r"^first: expected one of"):
-            comparing.compare_forecasts([], word, "average-at-T")
-    for count in (0, "x", 2.5, None):
-        with pytest.raises(ValueError, match=r"^repeats: expected an integer"):
-            comparing.compare_forecasts([], "single-at-T", "average-at-T", repeats=count)
-
-
-def test_a_claim_has_five_words():
-    for claim in (CLAIM[:4], (*CLAIM, "more"), "depth"):
-        with pytest.raises(ValueError, match=r"^comparisons: expected"):
-            comparing.judge(GRID, [claim])
+def test_a_pair_of_figure_and_axes_is_no_axes(plot):
+    """As `plt.subplots()` gives them."""
+    with pytest.raises(ValueError, match=r"^ax: expected axes of Matplotlib, found tuple; make"):
+        plot(*ON_AXES[plot], ax=(None, None))

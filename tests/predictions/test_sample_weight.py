@@ -1,12 +1,10 @@
 """Weights of samples: as repeated rows, as in scikit-learn, and as if they were not there."""
 
-import itertools
 from functools import partial
 
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_squared_error
 
 from calib_utils import metrics
 from calib_utils._numerics import zero_of
@@ -69,39 +67,6 @@ def test_all_weights_may_be_larger(name):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_scores_are_those_of_scikit_learn():
-    weights = {"sample_weight": WEIGHTS}
-    given = as_predictions(PROBS, LABELS, **weights)
-    of_two = as_predictions(POSITIVE, BINARY, **weights)
-    ours = metrics.accuracy(given)
-    assert ours == pytest.approx(accuracy_score(LABELS, PROBS.argmax(axis=1), **weights))
-    powers = np.exp(LOGITS)
-    theirs = log_loss(LABELS, powers / powers.sum(axis=1, keepdims=True), **weights)
-    logits = as_predictions(logits=LOGITS, labels=LABELS, **weights)
-    assert metrics.negative_log_likelihood(logits) == pytest.approx(theirs)
-    theirs = log_loss(BINARY, 1 / (1 + np.exp(-LOGITS[:, 0])), **weights)
-    odds = as_predictions(logits=LOGITS[:, 0], labels=BINARY, **weights)
-    assert metrics.negative_log_likelihood(odds) == pytest.approx(theirs)
-    one_hot = LABELS[:, None] == np.arange(K)
-    theirs = K * mean_squared_error(one_hot, PROBS, **weights)
-    assert metrics.brier_score(given) == pytest.approx(theirs)
-    theirs = 2 * brier_score_loss(BINARY, POSITIVE, **weights)
-    assert metrics.brier_score(of_two) == pytest.approx(theirs)
-
-
-def test_the_ece_is_that_of_its_formula():
-    confidences, correct = metrics.top_label(PROBS, LABELS)
-    total = 0.0
-    for low, high in itertools.pairwise(np.arange(16) / 15):
-        inside = (low < confidences) & (confidences <= high)
-        if inside.any():
-            mass = WEIGHTS[inside].sum() / WEIGHTS.sum()
-            gap = np.average((confidences - correct)[inside], weights=WEIGHTS[inside])
-            total += mass * abs(gap)
-    found = metrics.expected_calibration_error(weighted(PROBS, LABELS, WEIGHTS))
-    assert found == pytest.approx(total, abs=1e-14)
-
-
 def test_counts_are_whole_without_weights_and_sums_with_them():
     plain = metrics.reliability_bins([0.2, 0.7], [0, 1], 2)
     assert plain.counts.dtype == np.int64
@@ -112,14 +77,6 @@ def test_counts_are_whole_without_weights_and_sums_with_them():
     assert metric.bins().counts.tolist() == [0.5, 1]
     metric.update(weighted([0.2], [0], [1.5]))
     assert metric.bins().counts.dtype == np.int64
-
-
-def test_a_bin_without_weight_is_empty():
-    bins = metrics.reliability_bins(weighted([0.2, 0.7], [0, 1], [0, 1]), n_bins=2)
-    assert bins.counts.tolist() == [0, 1]
-    assert np.isnan(bins.accuracy[0])
-    mce = metrics.maximum_calibration_error(weighted([0.4, 0.7], [1, 1], [0, 1]), n_bins=2)
-    assert mce == pytest.approx(0.3)
 
 
 def test_bins_of_equal_mass_hold_equal_weight():
@@ -176,9 +133,8 @@ BAD_WEIGHTS = {
 @pytest.mark.parametrize("bad", BAD_WEIGHTS)
 def test_bad_weights(bad):
     weights, message = BAD_WEIGHTS[bad]
-    for use in (weighted, TemperatureScaling(inputs="probs").fit):
-        with pytest.raises(ValueError, match=f"^sample_weight: .*{message}"):
-            use(PROBS, LABELS, weights)
+    with pytest.raises(ValueError, match=f"^sample_weight: .*{message}"):
+        weighted(PROBS, LABELS, weights)
 
 
 @pytest.mark.parametrize("name", ALL)

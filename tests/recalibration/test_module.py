@@ -147,8 +147,8 @@ def test_no_rounding_changes_the_predicted_class(make, kind):
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32"])
 def test_nor_that_of_scores(kind):
-    z = torch.tensor([1e-4, -1e-4, 1e-7, 3.0, -3.0] * 20, dtype=getattr(torch, kind))
-    method = TemperatureScaling(3.0).fit(z.float().numpy(), np.arange(100) % 2)
+    z = torch.tensor([1e-4, -1e-4, 1e-7, 0.0, 3.0, -3.0] * 20, dtype=getattr(torch, kind))
+    method = TemperatureScaling(3.0).fit(z.float().numpy(), np.arange(120) % 2)
     for shape in ((-1,), (-1, 1)):
         model = CalibratedModule(torch.nn.Identity(), method)
         found = model.predict_proba(z.reshape(shape))

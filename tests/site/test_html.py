@@ -141,6 +141,12 @@ def test_every_result_of_a_search_leads_somewhere() -> None:
         assert {anchor for anchor, *_ in parts} - page(name).anchors == set()
 
 
+def test_the_root_goes_on_to_the_first_page() -> None:
+    first = f"{BOOK.front_page}.html"
+    assert f'<meta http-equiv="refresh" content="0; url={first}">' in page("index.html").text
+    assert page("index.html").links == [first]
+
+
 def test_a_page_that_does_not_exist_leads_on() -> None:
     found = page("404.html")
     assert 'role="search"' in found.text

@@ -29,23 +29,6 @@ def test_enter_on_each_button_loses_no_focus(page: str, browser: Any, address: s
     tab.close()
 
 
-def test_in_the_story_all_keys_but_the_arrows_are_the_page_s(browser: Any, address: str) -> None:
-    """Tab leads on, and no key is kept from the page; the arrows go from state to state."""
-    tab = browser.new_page()
-    tab.goto(f"{address}notebooks/what-calibration-means.html", wait_until="load")
-    back = tab.get_by_role("button", name="Back")
-    back.focus()
-    pressed = "(one, key) => one.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true,"
-    for key in ("PageDown", "Tab", " "):
-        assert back.evaluate(f"{pressed} cancelable: true }}))", key)
-    for name in ("Next", "Skip"):
-        tab.keyboard.press("Tab")
-        assert tab.evaluate("document.activeElement.textContent") == name
-    tab.keyboard.press("Enter")
-    assert tab.evaluate("document.activeElement.tagName") == "FIGCAPTION"
-    tab.close()
-
-
 def test_the_menu_shows_where_one_is_after_a_jump(browser: Any, address: str) -> None:
     """Also on a page of a folded part, with the menu scrolled to its top before."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})

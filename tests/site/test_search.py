@@ -67,13 +67,3 @@ def test_each_name_of_a_term_leads_to_its_entry(search: Search) -> None:
     names = terms()
     assert len(names) > 100
     assert found(search, names) > 0.95
-
-
-def test_two_letters_that_changed_places_do_little_harm(search: Search) -> None:
-    long = {name: entry for name, entry in terms().items() if name.isalpha() and name.isascii()}
-    wrong = {
-        name[:4] + name[5] + name[4] + name[6:]: entry
-        for name, entry in long.items()
-        if len(name) > 8
-    }
-    assert found(search, wrong) > 0.9

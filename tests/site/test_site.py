@@ -17,7 +17,7 @@ from tools.finishing.browser import PHONE
 # time goes into this rule.
 KNOWN_OF_THE_THEME = {"region": {"enabled": False}}
 SCREEN = {"width": 1280, "height": 800}
-# The page at the root goes on to the first one.
+# The page at the root goes on to the first one (test_html).
 WALKED = [name for name in PAGES if name != "index.html"]
 # A page for addresses that do not exist needs a server.
 FILES = [name for name in WALKED if name != "404.html"]
@@ -253,18 +253,6 @@ def unnamed(tab: Any) -> list[str]:
     names = [one.get("name", {}).get("value", "") for one in nodes if not one["ignored"]]
     assert "link" in kinds  # or nothing was looked at
     return [kind for kind, name in zip(kinds, names, strict=True) if kind in NAMED and not name]
-
-
-@pytest.mark.parametrize("scripts", [True, False])
-def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address: str) -> None:
-    first = f"{next(iter(BOOK.pages))}.html"
-    for start in (address, f"{SITE.as_uri()}/"):
-        context = browser.new_context(java_script_enabled=scripts)
-        watched = Watched(context)
-        watched.tab.goto(f"{start}index.html", wait_until="commit")
-        watched.tab.wait_for_url(start + first)
-        context.close()
-        assert watched.outside(start) == []
 
 
 @pytest.mark.parametrize("name", mostly_thorough(WALKED, KINDS))

@@ -1,30 +1,18 @@
-"""Questions: what a source may say, and what the page and Colab show of it."""
+"""Questions: what a source may say, and what Colab shows of it (tests/site has the pages)."""
 
 from __future__ import annotations
 
-import re
-from typing import Any
-
 import pytest
-from docutils import nodes
-from docutils.core import publish_doctree
-from docutils.parsers.rst import directives
-from sphinx.util.docutils import docutils_namespace
 
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import is_solutions
 from tools.sources.directives import row_of
 from tools.sources.myst import Directive, MystError, parse
 from tools.sources.questions import (
     Answer,
     Question,
-    QuestionDirective,
     as_form,
     read_question,
-    tagged,
 )
 
-BOOK = Book()
 BODY = """\
 Of 100 answers that say $p = 0.9$,
 80 are right. What now?
@@ -58,9 +46,6 @@ READ_NUMBER = Question(
     ],
     is_number=True,
 )
-
-
-PAGES = [page for page in BOOK.chapters if not is_solutions(page)]
 
 
 def test_a_question_is_read() -> None:
@@ -144,37 +129,3 @@ def test_colab_shows_no_number_before_the_fold() -> None:
     assert "20" not in shown
     assert "1. **80 is wrong.** That is" in folded
     assert "2. **20 ± 1 is right.** One in five." in folded
-
-
-def on_page(body: str) -> Any:
-    """The group of a question that is reStructuredText, as it is Markdown."""
-    with docutils_namespace():
-        directives.register_directive("question", QuestionDirective)
-        body = body.replace("\n", "\n   ")
-        return next(publish_doctree(f".. question::\n\n   {body}\n").findall(tagged))
-
-
-def test_the_page_folds_each_reason_below_its_answer() -> None:
-    group = on_page(BODY.replace("$p = 0.9$", "*p*"))
-    assert (group["tag"], group["classes"]) == ("fieldset", ["question"])
-    legend, *answers = group.children
-    assert (legend["tag"], legend.astext()) == ("legend", READ.text.replace("$p = 0.9$", "p"))
-    assert isinstance(legend[1], nodes.emphasis)
-    for fold, answer in zip(answers, READ.answers, strict=True):
-        assert fold["tag"] == "details"
-        assert fold["classes"] == ["is-right"] * answer.is_right
-        assert [child.astext() for child in fold] == [
-            answer.text,
-            f"{READ.verdict(answer)} {answer.reason}",
-        ]
-
-
-def test_the_page_folds_all_numbers_together() -> None:
-    group = on_page(NUMBER)
-    assert group["classes"] == ["question", "for-number"]
-    legend, fold = group.children
-    assert legend.astext() == READ_NUMBER.text
-    summary, *reasons = [child.astext() for child in fold]
-    assert not re.search(r"\d", summary)
-    assert [reason["classes"] for reason in fold[1:]] == [[], ["is-right"]]
-    assert reasons == ["80 is wrong. That is how many are right.", "20 ± 1 is right. One in five."]

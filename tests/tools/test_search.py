@@ -17,7 +17,7 @@ PAGE = """<html><body><h1>Not in the article</h1><article class="bd-article">
 <section id="many"><h2>How many?</h2><p>Of <span class="katex"><span class="katex-mathml"><math>
 <mi>M</mi></math></span><span class="katex-html">M</span></span> bins <b>one</b>.</p><!-- slide -->
 <details class="hide"><summary>Hide code</summary><pre>n_bins = 15</pre></details>
-<p>No more.</p></section>
+<p>No more.</p><fieldset><p>A wrong answer.</p></fieldset></section>
 <p>The end.</p></section></article><p>After it.</p></body></html>"""
 TERMS = """<article class="bd-article"><section id="g"><h1>Glossary</h1><dl class="glossary">
 <dt id="term-bin">bin<a class="headerlink">#</a></dt><dt id="term-0" lang="ko">구간</dt>

@@ -21,7 +21,7 @@ from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
 from tools.finishing.interactive import placed, plays_in
-from tools.finishing.metadata import about
+from tools.finishing.metadata import citation
 from tools.finishing.pages import replaced
 from tools.sources.book import Book
 from tools.sources.errors import MystError
@@ -55,7 +55,7 @@ def _finish_page(
     said = CUT.sub(r'\1"', context.get("metatags", ""))
     context["metatags"] = f"\n{POLICY}\n{said}"
     if page in _book().pages:
-        context["metatags"] += about(_book(), page, said)
+        context["metatags"] += citation(_book(), page)
     if doctree:
         body = _as_html_allows(_without_obsolete_roles(context["body"], doctree, page))
         body = _with_plays(body, doctree, page, Path(app.srcdir) / "book/play")

@@ -48,7 +48,7 @@ def make(book: Book, page: str, execute: bool) -> None:
         from tools.running.execute import run
         from tools.running.notebook_pictures import kept, of_cell, show
 
-        ran = run(made, Path("build/reference", f"{page}.ipynb"), "svg png", book.limit(page))
+        ran = run(made, Path("build/reference", f"{page}.ipynb"), "svg png")
         printed = numbers_of(notebook)
         lower_picture(notebook.cells)
         for cell, of in paired(notebook, ran):

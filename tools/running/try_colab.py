@@ -24,7 +24,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from tools.running.check_outputs import compare_cells
-from tools.running.execute import SECONDS_TO_START
+from tools.running.execute import SECONDS, SECONDS_TO_START
 from tools.running.kernel import kernel_environment
 from tools.sources.book import Book, chosen
 from tools.sources.locations import committed
@@ -121,7 +121,7 @@ def differences(page: str, folder: Path) -> str:
             cwd=str(folder),
             progress_bar=False,
             start_timeout=SECONDS_TO_START,
-            execution_timeout=Book().limit(page),
+            execution_timeout=SECONDS,
         )
     except (PapermillExecutionError, DeadKernelError, CellTimeoutError) as error:
         return str(error)

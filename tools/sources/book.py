@@ -24,8 +24,6 @@ PLACEHOLDER = "OWNER/REPOSITORY"
 REPOSITORY = re.compile(r"https://github\.com/[\w-]+/[\w.-]+(?<!\.git)")
 DEFAULT_PROFILE = "cpu"
 HEAD = re.compile(r"---\n(?P<head>.*?)^---$", re.DOTALL | re.MULTILINE)
-# Of a cell; another profile may train for hours.
-SECONDS, DAY = 600, 86_400
 TARGET = re.compile(
     r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:(?P<level>#+) (?P<title>.+)$)?", re.MULTILINE
 )
@@ -88,13 +86,6 @@ class Book:
         if wrong := [name for name, values in given.items() if not isinstance(values, dict)]:
             raise MystError(f"{path}: {wrong[0]} needs names and values, such as {{n_bins: 15}}")
         return given.get(page.removeprefix("notebooks/"), {})
-
-    def limit(self, page: str, profile: str = DEFAULT_PROFILE) -> int:
-        """Seconds that a cell may take: `mystnb: {execution_timeout: …}` in the page's head."""
-        limit = (self._head(page).get("mystnb") or {}).get("execution_timeout", SECONDS)
-        if type(limit) is not int or limit < 1:
-            raise MystError(f"{page}.md: execution_timeout is {limit!r}: give whole seconds")
-        return limit if profile == DEFAULT_PROFILE else max(limit, DAY)
 
     def question(self, page: str) -> str:
         """What a chapter answers: `question: …` in the page's head. MystError without one."""

@@ -12,15 +12,11 @@ from nbformat import NotebookNode
 from calib_utils._files import write_text
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.locations import code_of
-from tools.sources.myst import Directive, MystError, parse
+from tools.sources.myst import MystError
 
-TAGS = (
-    {"parameters", "varies"}
-    | {f"hide-{part}" for part in ("input", "output", "cell")}
-    | {f"remove-{part}" for part in ("input", "output", "cell")}
-)
 # Code that the page shows only when asked, or that only a notebook has.
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+FOLDED = {"hide-input", "hide-cell", "remove-cell"}
+TAGS = {"parameters", "varies", *FOLDED}
 
 # What has no place in the caption of a table.
 MARKUP = set("`*_{}$\\")
@@ -41,8 +37,7 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
     who reads a notebook, and nothing that they read can need a check.
 
     Raises:
-        MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure,
-            or a chapter solves its own exercises.
+        MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure.
     """
     source = book.source(page)
     notebook = jupytext.reads(source, fmt="md:myst")
@@ -55,8 +50,6 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
             except MystError as error:
                 line = source.count("\n", 0, start) + 1
                 raise MystError(f"line {line}: {error}") from None
-        elif cell.cell_type != "code" and not is_solutions(page):
-            _check_asks_only(cell, page)
     notebook.cells.sort(key=is_check)
     notebook.metadata = notebook_metadata()
     return numbered(notebook)
@@ -96,13 +89,6 @@ def numbered(notebook: NotebookNode) -> NotebookNode:
                 if output.output_type == "execute_result":
                     output.execution_count = executed
     return notebook
-
-
-def _check_asks_only(cell: NotebookNode, page: str) -> None:
-    for block in parse(cell.source):
-        if isinstance(block, Directive) and block.name.startswith("solution"):
-            place = page.replace("notebooks/", "notebooks/solutions/")
-            raise MystError(f"{{{block.name}}} {block.argument}: solutions stand in {place}.md")
 
 
 def _check(cell: NotebookNode) -> None:

@@ -32,14 +32,14 @@ SPAN = re.compile(
 )
 EXPLICIT_TITLE = re.compile(r"^(?P<title>.+?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 TARGET_OR_MARK = re.compile(r"^(?:\([^)\s]+\)=|<!-- .+ -->)[ \t]*\n?", re.MULTILINE)
-IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
 DISPLAY_MATH = re.compile(r"\$\$(?P<formula>.+?)\$\$", re.DOTALL)
 # MyST that a plain Markdown reader shows as source.
 LEFT_OVER = re.compile(
     r"^%.*$|^\+\+\+.*$"  # a comment or a block break
     r"|^\(\S+\)=.*$|\{\{.*?\}\}"  # a target inside text, a substitution
     r"|\[\^[^\]]+\]"  # a footnote
-    r"|(?<!!)\[[^\]]*\]\((?!https?://|mailto:)[^)]*\)",  # a link inside the book
+    r"|!\[[^\]]*\]\([^)]*\)"  # a picture without a number
+    r"|\[[^\]]*\]\((?!https?://|mailto:)[^)]*\)",  # a link inside the book
     re.MULTILINE,
 )
 
@@ -146,13 +146,8 @@ class Flattener:
         text = SPAN.sub(keep, text)
         if left := LEFT_OVER.search(text):
             raise MystError(f"`{left[0].strip()}` has no plain form; {SEE}")
-        text = with_units_kept(IMAGE.sub(self._inline_image, text))
+        text = with_units_kept(text)
         return re.sub(r"\0(\d+)\0", lambda found: kept[int(found[1])], text)
-
-    def _inline_image(self, found: re.Match[str]) -> str:
-        if not found["alt"].strip():
-            raise MystError(f"image {found['path']}: write what it shows between the brackets")
-        return f"![{found['alt']}]({self._image(found['path'])})"
 
     def _image(self, path: str) -> str:
         """The picture itself, so that it is there wherever the notebook is opened.

@@ -10,7 +10,6 @@ from tools.sources.book import Book
 REFERENCE = re.compile(
     r"\{(?:numref|ref|eq|prf:ref|doc)\}`(?:[^`<]*<)?/?(?:notebooks/)?(?P<label>[a-z0-9-]+)>?`"
 )
-NEED = re.compile(r"\*\*You need\*\*(?P<text>.*?)\n\n", re.DOTALL)
 
 
 @cache
@@ -26,12 +25,6 @@ def needs(book: Book, page: str) -> list[str]:
     found = {other for other in _referred(book, book.source(page)) if other in before}
     implied = {more for other in found for more in _all(book, other)}
     return [other for other in before if other in found - implied]
-
-
-def said_needs(book: Book, page: str) -> set[str]:
-    """The chapters that its paragraph "You need" names."""
-    found = NEED.search(book.source(page))
-    return _referred(book, found["text"]) if found else set()
 
 
 def _all(book: Book, page: str) -> set[str]:

@@ -106,15 +106,6 @@ def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
     assert "# Your answer" in built.read("notebooks/made/01-one.ipynb")
 
 
-def test_a_question_is_a_group_of_folds(built: TinyBook) -> None:
-    page = built.read("build/html/notebooks/02-two.html")
-    group = page.partition("<fieldset ")[2].partition("</fieldset>")[0]
-    assert group.count("<details") == group.count("<summary") == 2
-    assert "<p><strong>Wrong.</strong> It has no <em>number</em>.</p>" in group
-    assert '<details class="is-right"><summary>The first</summary>' in group
-    assert "no number" not in built.read("build/html/_static/search-index.js")
-
-
 def test_docstrings_become_a_page(built: TinyBook) -> None:
     page = built.read("build/html/book/module.html")
     text = html.unescape(re.sub(r"<[^>]+>", "", page))
@@ -137,6 +128,19 @@ def test_what_reads_a_source_runs_again_when_it_changes(built: TinyBook) -> None
     everything = {*RUN, TABLES, GOALS, "drawn", "site"}
     assert built.waiting_for("calib_utils/used.py") == everything
     assert built.waiting_for("classroom/assignments/one/goals.toml") == {GOALS}
+
+
+def test_a_difference_is_told_and_leaves_the_site(built: TinyBook) -> None:
+    before = built.read("build/html/notebooks/02-two.html")
+    with built.edited("notebooks/made/02-two.ipynb", "0.667", "0.668"):
+        code, said = built.doit()
+    assert code != 0
+    assert "notebooks/made/02-two.ipynb: the outputs are not the stored ones" in said
+    line = built.read("notebooks/02-two.md").splitlines().index(SHARE) + 1
+    assert f"notebooks/02-two.md:{line}: code cell 2\nCell outputs differ\n" in said
+    assert "0.668" in said
+    assert "Traceback" not in said
+    assert built.read("build/html/notebooks/02-two.html") == before
 
 
 def test_words_rerun_their_chapter_alone_and_build_its_page(built: TinyBook) -> None:
@@ -174,19 +178,6 @@ def test_warnings_of_sphinx_leave_the_site(built: TinyBook) -> None:
     assert before == {name: built.read(f"build/html/book/{name}.html") for name in before}
 
 
-def test_a_difference_is_told_and_leaves_the_site(built: TinyBook) -> None:
-    before = built.read("build/html/notebooks/02-two.html")
-    with built.edited("notebooks/made/02-two.ipynb", "0.667", "0.668"):
-        code, said = built.doit()
-    assert code != 0
-    assert "notebooks/made/02-two.ipynb: the outputs are not the stored ones" in said
-    line = built.read("notebooks/02-two.md").splitlines().index(SHARE) + 1
-    assert f"notebooks/02-two.md:{line}: code cell 2\nCell outputs differ\n" in said
-    assert "0.668" in said
-    assert "Traceback" not in said
-    assert built.read("build/html/notebooks/02-two.html") == before
-
-
 @pytest.mark.thorough
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
     assert built.doit("nbval")[0] == 0
@@ -203,10 +194,8 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert "https://someone.github.io/course/notebooks/01-one.html" in sitemap
     picture = "https://someone.github.io/course/_static/card.png"
     assert f'<meta property="og:image" content="{picture}" />' in page
-    assert 'href="https://github.com/someone/course/releases.atom"' in page
     page = built.read("build/html/notebooks/01-one.html")
     assert "og:image" not in page
-    assert "atom" not in page
 
 
 PARAMETERS = "notebooks/parameters/cpu.yml"
