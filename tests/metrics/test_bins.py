@@ -51,6 +51,7 @@ def test_bins_are_refused_by_name(metric):
     [
         (with_value(POSITIVE, 7, np.nan), "expected values from 0 to 1, found nan at row 7"),
         (with_value(POSITIVE, 7, -0.5), "found -0.5 at row 7; apply a sigmoid"),
+        (with_value(POSITIVE, 7, 1.01), "found 1.01 at row 7"),
         (PROBS, r"shape \(N,\), found \(3000, 4\); .*top_label\(probs, labels\)"),
     ],
 )
