@@ -128,11 +128,6 @@ class ExperimentRecord(Experiment):
         return stored_facts(self, _ARRAYS)
 
     @property
-    def train_loss(self) -> float:
-        """Mean loss over the augmented training images during the last epoch."""
-        return self.history[-1]["train_loss"]
-
-    @property
     def train_accuracy(self) -> float:
         """Share of the training images whose class was predicted in the last epoch."""
         return self.history[-1]["train_accuracy"]

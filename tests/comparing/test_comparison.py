@@ -76,7 +76,7 @@ class TestCompare:
         )
 
     @pytest.mark.parametrize("level", [0.95, 0.999])
-    @pytest.mark.parametrize("freedoms", [(1, 2), (2, 4), (18, 1), (18, 7)])
+    @pytest.mark.parametrize("freedoms", [(1, 2), (18, 1)])
     def test_two_parts_of_the_seeds_do_not_make_it_too_short(self, level, freedoms):
         """Such as two groups without pairs. With Satterthwaite's degrees of freedom it is."""
         alone = [joined(0.0, [(1.0, freedom)], 0.0).interval(level)[1] for freedom in freedoms]
@@ -160,7 +160,7 @@ class TestCompare:
         assert min(map(abs, ends)) == pytest.approx(0, abs=1e-9)
 
     @pytest.mark.parametrize("level", [0.95, 0.998])
-    @pytest.mark.parametrize("seeds", [2, 3, 5])
+    @pytest.mark.parametrize("seeds", [2, 5])
     def test_the_joint_interval_is_never_too_short(self, level, seeds):
         """However the variance is shared. With Satterthwaite's degrees of freedom it is."""
         alone = [

@@ -119,12 +119,6 @@ class TestCorrectedDifference:
         assert found.standard_error == pytest.approx(((1 / 6 + 2 / 3) * variance) ** 0.5)
         assert found.freedom == 5
 
-    def test_is_wider_than_if_the_splits_were_independent(self):
-        zero = [0.0] * 6
-        usual = paired_difference(zero, self.DIFFERENCES)
-        found = corrected_difference(self.DIFFERENCES, n_train=100, n_test=100)
-        assert found.standard_error == pytest.approx(usual.standard_error * 7**0.5)
-
     def test_holds_zero_where_the_usual_one_does_not(self):
         """Splits of one set of samples, and methods that do not differ in truth.
 

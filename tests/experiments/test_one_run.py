@@ -42,7 +42,7 @@ def test_record_says_what_the_network_does(tiny, expected):
     torch.manual_seed(1)
     model = build_model("lenet5", 10)
     history = train(model, training, run.recipe, seed=1, progress=False)
-    assert record.train_loss == history[-1]["train_loss"]
+    assert record.history[-1]["train_loss"] == history[-1]["train_loss"]
     assert record.train_accuracy == history[-1]["train_accuracy"]
     fitted = predict_logits(model, training, device="cpu").argmax(axis=1) == training.labels
     assert record.fitted_accuracy == fitted.mean()
