@@ -49,7 +49,7 @@ class _Stored(NamedTuple):
         error: the interval of the population ECE.
         sums: of all rows, and of each group, by column and value.
         predicted: what was predicted, as `Columns` says by ``top_label``, ``classes`` and
-            ``positive``; empty if the report does not know it.
+            ``positive``.
     """
 
     error: tuple[float, float]
@@ -116,13 +116,12 @@ def _stored(known: Mapping[str, Any]) -> _Stored:
     sums = {ALL_ROWS: _bins_in(known["bins"])}
     for column, parts in known["groups"].items():
         sums |= {f"{column} {part['name']}": _bins_in(part["bins"]) for part in parts}
-    told = known.get("predicted")
-    predicted = {key: told[key] for key in _PREDICTED} if told else {}
+    predicted = {key: known["predicted"][key] for key in _PREDICTED}
     return _Stored((float(low), float(high)), sums, predicted)
 
 
 def _check_predicted(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """That two reports are about the same event; what one of them does not know is no objection.
+    """That two reports are about the same event; a class that one does not name is no objection.
 
     Args:
         name: of the argument that is checked, for messages.
@@ -132,8 +131,6 @@ def _check_predicted(name: str, found: Mapping[str, Any], expected: Mapping[str,
         ValueError: if one is about the confidence in the predicted class, and the other about the
             probability of a class; or if the classes or the positive labels differ.
     """
-    if not found or not expected:
-        return
     kinds, classes, positive = [(found[key], expected[key]) for key in _PREDICTED]
     if (
         kinds[0] != kinds[1]

@@ -12,11 +12,9 @@ import torch
 from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky import get_reusable_executor
 
-from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run
 from calib_utils.experiments.one_run import has_record, run_experiment
 from calib_utils.training.progress import progress_bars
-from calib_utils.training.timing import duration
 
 __all__ = ["run_grid"]
 
@@ -32,9 +30,9 @@ def run_grid(
 ) -> dict[str, str]:
     """Make the records of ``runs`` that do not exist yet.
 
-    It first prints an estimate of the time. If the first run of a grid fails, everything stops with
-    its error, because the others would probably fail for the same reason. A later run that fails
-    does not stop the others. Runs that train the same network train it once.
+    If the first run of a grid fails, everything stops with its error, because the others would
+    probably fail for the same reason. A later run that fails does not stop the others. Runs that
+    train the same network train it once.
 
     Args:
         runs: from `grids.plan_grid`.
@@ -44,8 +42,8 @@ def run_grid(
             the processes is killed, for example for lack of memory, the remaining runs are made one
             at a time.
         device: "cpu" or "cuda"; the GPUs if there are any, by default.
-        progress: whether to estimate the time, and to show a bar for the grid, and one for the run
-            if there is one at a time.
+        progress: whether to show a bar for the grid, and one for the run if there is one at a
+            time.
 
     Returns:
         For each run that failed, its grid and name, as "grid/name", and the error.
@@ -62,10 +60,6 @@ def run_grid(
     trained = [run for run in missing if run is first[run.training]]
     first_of_grid = {run.grid: run.name for run in reversed(runs)}
     alone = jobs == 1
-    tqdm = progress_bars(progress)
-    cost = None
-    if progress and trained:
-        cost = estimate(trained, folder, device, tqdm)
 
     def attempt(place: int, run: Run) -> Any:
         decisive = run.name == first_of_grid[run.grid]
@@ -74,15 +68,10 @@ def run_grid(
     failed = {}
     with (
         _workers(),
-        tqdm(
-            desc="runs" + (f", {duration(cost.seconds)} in all" if cost else ""),
-            initial=len(runs) - len(missing),
-            total=len(runs),
-            unit="run",
+        progress_bars(progress)(
+            desc="runs", initial=len(runs) - len(missing), total=len(runs), unit="run"
         ) as bar,
     ):
-        if cost and not bar.disable:
-            bar.write("\n".join(cost.sentences))
         # Two runs must not train one network at the same time, so the second waits for the first.
         for some in (trained, repeats):
             if alone and some:

@@ -12,7 +12,7 @@ import numpy as np
 
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.records.installed import check_known, folder_of
-from calib_utils.records.npz import explain_damage, read_npz
+from calib_utils.records.npz import explain_damage, reading
 
 __all__ = [
     "LANGUAGE_MODELS",
@@ -198,16 +198,14 @@ def load_samples(questions: str) -> Samples:
     """
     check_known("questions", questions, ("triviaqa-samples",))
     path = folder_of("answers") / f"{questions}.npz"
-    with explain_damage(f"questions: the file of {questions!r}"):
-        arrays, _ = read_npz(path)
+    with reading(path, f"questions: the file of {questions!r}") as (arrays, _):
         return Samples(arrays["answer"], arrays["correct"])
 
 
 def _read(questions: str) -> tuple[dict[str, np.ndarray], tuple[str, ...], list[str] | None]:
     """The arrays of a file, its models, and its categories if it has any."""
     path = folder_of("answers") / f"{questions}.npz"
-    with explain_damage(f"questions: the file of answers to {questions!r}"):
-        arrays, facts = read_npz(path)
+    with reading(path, f"questions: the file of answers to {questions!r}") as (arrays, facts):
         return arrays, tuple(facts["models"]), facts.get("categories")
 
 

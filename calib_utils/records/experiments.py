@@ -13,9 +13,8 @@ import numpy as np
 from calib_utils.predictions import check_confidences, check_correct
 from calib_utils.records.installed import folder_of
 from calib_utils.records.names import training_set_name
-from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils.records.npz import fields_from, reading, stored_facts, write_npz
 from calib_utils.records.recipe import completed_recipe
-from calib_utils.records.schema import fields_from, stored_facts
 
 __all__ = [
     "Experiment",
@@ -97,7 +96,6 @@ class ExperimentRecord(Experiment):
         versions: of Python and of the libraries.
         hardware: the processor, the number of threads and the arithmetic.
         date: of the last epoch, such as "2026-11-20".
-        further: facts from the file of a later version, which are only kept.
 
     Example:
         >>> from calib_utils.records import load_grid
@@ -123,7 +121,6 @@ class ExperimentRecord(Experiment):
     losses: np.ndarray | None = None
     losses_scaled: np.ndarray | None = None
     confidences_scaled: np.ndarray | None = None
-    further: dict[str, Any] = field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -230,8 +227,8 @@ def load_experiment(
     if not path.exists():
         known = ", ".join(list_experiments(grid, protocol, folder)) or "none"
         raise ValueError(f"name: there is no run {name!r} in {grid}/{protocol}; there are: {known}")
-    with explain_damage(f"name: the file of run {name!r} in {grid}/{protocol}"):
-        arrays, facts = read_npz(path)
+    what = f"name: the file of run {name!r} in {grid}/{protocol}"
+    with reading(path, what) as (arrays, facts):
         if "epoch_correct" in arrays:
             n = len(arrays["correct"])
             arrays["epoch_correct"] = np.unpackbits(arrays["epoch_correct"], axis=1, count=n) == 1

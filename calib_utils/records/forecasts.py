@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils.records.installed import folder_of
-from calib_utils.records.rows import load_rows
+from calib_utils.records.npz import load_rows
 
 __all__ = ["Forecast", "load_forecasts"]
 

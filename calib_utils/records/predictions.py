@@ -16,9 +16,8 @@ import numpy as np
 
 from calib_utils.predictions import check_labels, check_logits
 from calib_utils.records.installed import folder_of
-from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils.records.npz import fields_from, reading, stored_facts, write_npz
 from calib_utils.records.recipe import FIRST_SETTINGS, completed_recipe
-from calib_utils.records.schema import fields_from, stored_facts
 
 __all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
 
@@ -51,7 +50,6 @@ class PredictionRecord:
         date: of the end of the run, such as "2026-11-20".
         test_accuracy: share of the test images whose class was predicted, 0 to 1, or None.
         seconds_per_epoch: median over the epochs; None if it was not measured.
-        further: facts from the file of a later version, which are only kept.
 
     Example:
         >>> record = load_record("resnet34-cifar100", "test")
@@ -73,7 +71,6 @@ class PredictionRecord:
     date: str = ""
     test_accuracy: float | None = None
     seconds_per_epoch: float | None = None
-    further: dict[str, Any] = field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -166,8 +163,8 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
     if not path.exists():
         known = ", ".join(f"{n} ({s})" for n, s in list_records(folder)) or "none"
         raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
-    with explain_damage(f"name: the file of record {name!r} for {split!r}"):
-        arrays, facts = read_npz(path)
+    what = f"name: the file of record {name!r} for {split!r}"
+    with reading(path, what) as (arrays, facts):
         logits = check_logits(arrays["logits"]).astype(np.float32)
         labels = check_labels(arrays["labels"], *logits.shape)
         facts = _current(facts) | {"logits": logits, "labels": labels}
@@ -185,9 +182,10 @@ def _current(facts: dict[str, Any]) -> dict[str, Any]:
     # Records of other people's networks have their own recipes, to which nothing is added.
     if facts.get("recipe", {}).keys() >= FIRST_SETTINGS:
         facts = facts | {"recipe": completed_recipe(facts["recipe"])}
+    # The first four records have the seconds of an epoch there.
     hardware = facts.get("hardware", "")
     old = re.fullmatch(r"(?P<hardware>.*), (?P<seconds>[0-9.]+) s an epoch", hardware)
-    if facts.get("schema", 1) == 1 and old:
+    if old:
         facts |= {"hardware": old["hardware"], "seconds_per_epoch": float(old["seconds"])}
     return facts
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.records.installed import check_known, folder_of
-from calib_utils.records.npz import explain_damage, read_npz
+from calib_utils.records.npz import reading
 
 __all__ = [
     "IDENTIFIERS",
@@ -122,8 +122,7 @@ def load_imagenet(network: str) -> ImageNetPredictions:
     """
     check_known("network", network, IMAGENET_NETWORKS)
     path = folder_of("imagenet") / "networks.npz"
-    with explain_damage("network: the file of predictions for ImageNet"):
-        arrays, facts = read_npz(path)
+    with reading(path, "network: the file of predictions for ImageNet") as (arrays, facts):
         row = facts["networks"].index(network)
         grade, votes = arrays["grade"][row], None
         if network == facts["voted"]:
@@ -160,8 +159,7 @@ def load_identifier(model: str) -> dict[str, np.ndarray]:
     """
     check_known("model", model, IDENTIFIERS)
     path = folder_of("identifiers") / f"{model}.npz"
-    with explain_damage(f"model: the file of {model!r}"):
-        arrays, _ = read_npz(path)
+    with reading(path, f"model: the file of {model!r}") as (arrays, _):
         columns = {
             name: column.astype(str) if column.dtype.kind == "S" else column
             for name, column in arrays.items()
@@ -190,8 +188,7 @@ def load_outcomes(name: str) -> PublishedForecasts:
     """
     check_known("name", name, _OUTCOMES)
     path = folder_of("fivethirtyeight") / f"{name}.npz"
-    with explain_damage(f"name: the file of {name!r}"):
-        arrays, facts = read_npz(path)
+    with reading(path, f"name: the file of {name!r}") as (arrays, facts):
         prob = arrays["prob"] / _ONE_PROBABILITY
         block = np.array(facts["blocks"])[arrays["block"]]
         outcome = arrays["outcome"].astype(np.int64)

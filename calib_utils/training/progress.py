@@ -57,10 +57,6 @@ class _BarInFile(tqdm_of_text):
             del self.under_way[self]
             self._write()
 
-    @classmethod
-    def write(cls, *_: Any, **__: Any) -> None:
-        """Print nothing: the line is for the bars, and printed text would end up on a page."""
-
     def _write(self) -> None:
         path = Path(os.environ["CALIB_PROGRESS_FILE"])
         with replacing(path) as part:

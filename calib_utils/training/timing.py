@@ -15,7 +15,7 @@ from calib_utils.records.recipe import Recipe
 from calib_utils.training.data import ImageSet
 from calib_utils.training.loop import train
 
-__all__ = ["duration", "time_epoch"]
+__all__ = ["time_epoch"]
 
 
 def time_epoch(
@@ -55,21 +55,3 @@ def time_epoch(
     start = time.perf_counter()
     train(deepcopy(model), data, once, device=device, after_epoch=after_epoch, progress=False)
     return time.perf_counter() - start
-
-
-def duration(seconds: float) -> str:
-    """A duration in words, as precise as an estimate can be.
-
-    Args:
-        seconds: at least 0.
-
-    Example:
-        >>> duration(4), duration(100), duration(4_500), duration(30_000)
-        ('less than a minute', 'about 2 minutes', 'about 75 minutes', 'about 8 hours')
-    """
-    if seconds < 55:
-        return "less than a minute"
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"about {minutes} minute{'s' * (minutes > 1)}"
-    return f"about {round(seconds / 3600)} hours"

@@ -74,12 +74,12 @@ def test_maps_of_cells_are_applied(tmp_path: Path) -> None:
     assert max(abs(part.gap) for part in again.groups["region*product"]) < 0.01
 
 
-def test_thirty_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Twenty quiet nights, and ten in which the odds are 2.2 times as high."""
+def test_a_job_of_the_night(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Five quiet nights, and five in which the odds are 2.2 times as high."""
     columns = fraud()
     report(days(0, 30, columns), cross_fit=0).write(json=tmp_path / "may.json")
     found = []
-    for night in range(30, 60):
+    for night in (*range(30, 35), *range(50, 55)):
         of_night = days(night, night + 1, columns)
         rows = [",".join(of_night)]
         rows += [",".join(map(str, row)) for row in zip(*of_night.values(), strict=True)]
@@ -89,9 +89,9 @@ def test_thirty_nights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         line = capsys.readouterr().out
         assert line.count("\n") == 1
         assert line.startswith("An alarm on" if found[-1] == 5 else "No alarm")
-    assert found[:20] == [0] * 20
-    assert {*found[20:]} <= {0, 5}  # by chance a night may have few
-    assert found[20:].count(5) >= 8
+    assert found[:5] == [0] * 5
+    assert {*found[5:]} <= {0, 5}  # by chance a night may have few
+    assert found[5:].count(5) >= 4
     # A change of the size of a smaller tolerance could not have been seen.
     quiet = report(
         days(30, 31, columns), time="day:D", baseline=tmp_path / "may.json", monitor=True
@@ -159,14 +159,14 @@ def test_rows_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_map_is_not_stored_over_a_failing_group_without_a_word() -> None:
     """The South is 40 % too low and the others 12 %, as one map for all would mend best."""
     silent = 0
-    for seed in range(10):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         n = 20_000
         region = rng.choice(["North", "East", "South", "West"], n)
         score = rng.beta(1, 9, n)
         true = np.minimum(score / np.where(region == "South", 0.6, 0.88), 1)
         data = {"score": score, "label": (rng.random(n) < true).astype(int), "region": region}
-        found = report(data, group="region")
+        found = report(data, group="region", cross_fit=2)
         assert "South" in found.verdict.sentence
         after = found.recalibrators
         assert after is not None

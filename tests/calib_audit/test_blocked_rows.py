@@ -13,7 +13,6 @@ from scipy.special import expit
 from scipy.stats import t as student
 
 from calib_audit import Report, compare_reports, report
-from calib_audit.__main__ import main
 from calib_audit.bin_sums import sums_of_blocks
 from calib_audit.measures import auroc_of
 from calib_audit.parts import gap_of, judge_parts
@@ -207,11 +206,6 @@ def test_copies_are_no_evidence() -> None:
     assert in_blocks.count("beyond") == 0
 
 
-def test_an_error_of_all_patients_is_found() -> None:
-    found = report(of_patients(300, 10, shift=1.0), blocks="patient", cross_fit=0)
-    assert found.verdict.overall == "beyond"
-
-
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_groups_of_calibrated_patients_are_rarely_beyond(share: float) -> None:
     """Of 300 reports with two wards each; the visits have nothing or everything in common."""
@@ -281,16 +275,6 @@ class TestRecalibrators:
         ]
         assert widths[0]["PlattScaling"] > 1.3 * widths[1]["PlattScaling"]
 
-    def test_groups_after_recalibration_are_judged_by_blocks(self) -> None:
-        data = of_patients(300, 12, shift=1.5)
-        found = report(data, blocks="patient", group="ward")
-        assert found.recalibrators is not None
-        assert found.recalibrators.best is not None
-        after = {part.name: part for part in found.recalibrators.groups["ward"]}
-        for part in found.groups["ward"]:
-            widths = [np.ptp(each.interval) for each in (part, after[part.name])]
-            assert widths[1] == pytest.approx(widths[0], rel=0.3)
-
 
 def taken(data: dict[str, Any], rows: Any) -> dict[str, Any]:
     return {name: values[rows] for name, values in data.items()}
@@ -321,12 +305,6 @@ def test_rows_that_differ_in_their_block_alone_stay_apart() -> None:
 
 class TestRefusals:
     data = of_patients()
-
-    @pytest.mark.parametrize("other", ["weight", "time"])
-    def test_together_with(self, other: str) -> None:
-        message = f"^blocks: expected without {other}, found both; "
-        with pytest.raises(ValueError, match=message):
-            report(self.data, blocks="patient", **{other: "score"})
 
     def test_too_few_blocks(self) -> None:
         with pytest.raises(
@@ -361,21 +339,6 @@ class TestRefusals:
         assert compare_reports(found, other).found
         with pytest.raises(ValueError, match="found one of rows in blocks"):
             compare_reports(found, in_blocks)
-
-    def test_a_baseline_of_days(self, tmp_path: Path) -> None:
-        in_blocks = report(self.data, blocks="patient", cross_fit=0)
-        in_blocks.write(json=tmp_path / "before.json")
-        days = np.datetime64("2026-06-01") + np.arange(len(self.data["label"])) % 3
-        for baseline in (in_blocks, tmp_path / "before.json"):
-            with pytest.raises(ValueError, match="expected a report of independent rows, found"):
-                report(self.data | {"day": days}, time="day:D", baseline=baseline, cross_fit=0)
-
-
-def test_the_command_takes_blocks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "visits.parquet"
-    parquet.write_table(pa.table(of_patients()), path)
-    main([str(path), "--blocks", "patient", "--cross-fit", "0"])
-    assert "in 60 blocks, worth" in capsys.readouterr().out
 
 
 def test_the_debiased_error_takes_pairs_of_different_blocks() -> None:

@@ -11,15 +11,12 @@ from scipy.stats import t
 from sklearn.metrics import roc_auc_score
 
 from calib_audit import report
-from calib_audit.columns import choose_columns
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.parts import Gap, judge_gaps
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals, shared_rows
-from calib_audit.words import roles
 from calib_utils.metrics import accuracy
-from calib_utils.predictions import look_like_probs
 from tests.calib_audit.test_types import every_form, in_form
 
 RNG = np.random.default_rng(7)
@@ -156,39 +153,6 @@ def test_with_no_tolerance_a_gap_may_lie_on_either_side() -> None:
             assert outcome == expected
 
 
-def test_logits_are_doubted_only_if_all_rows_look_like_probabilities() -> None:
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet(np.ones(3), 3_000)
-    assert look_like_probs(probs)
-    for row in (0, 1_500, 2_999):
-        logits = probs.copy()
-        logits[row] = [2.0, -1.0, 0.5]
-        assert not look_like_probs(logits)
-
-
-def test_what_was_read_names_the_columns() -> None:
-    head = [f"prob_{k}" for k in range(12)]
-    lines = roles(choose_columns([*head, "label"]))
-    assert lines[1] == "'prob_0' to 'prob_11': probabilities of 12 classes (guessed)"
-    few = roles(choose_columns([*head[:4], "label"]))
-    assert few[1].startswith("'prob_0', 'prob_1', 'prob_2', 'prob_3': probabilities of 4 classes")
-    five = roles(choose_columns([*head[:5], "label"]))
-    assert five[1].startswith("'prob_0' to 'prob_4': probabilities of 5 classes")
-    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 4 more$"):
-        choose_columns(head, label="truth")
-    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7'$"):
-        choose_columns(head[:8], label="truth")
-    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 1 more$"):
-        choose_columns(head[:9], label="truth")
-
-
-@pytest.mark.parametrize(("n", "more"), [(8, ""), (9, ", …")])
-def test_eight_classes_are_named_and_of_more_that_there_are_more(n: int, more: str) -> None:
-    names = [f"animal{k}" for k in range(n)]
-    lines = roles(choose_columns([*(f"prob_{name}" for name in names), "label"]))
-    assert lines[2] == f"classes, in the order of the columns: {', '.join(names[:8])}{more}"
-
-
 class TestOtherRows:
     """Of ``fit``, which has to differ from the rows that are judged."""
 
@@ -211,7 +175,7 @@ class TestOtherRows:
         ):
             report(rows, fit=mixed)
 
-    @pytest.mark.parametrize("digits", [1, 2, 3, 4, 5, 17])
+    @pytest.mark.parametrize("digits", [1, 3, 17])
     def test_other_rows_are_not(self, digits: int) -> None:
         report(self.drawn(1_000, digits), fit=self.drawn(1_500, digits))
 

@@ -22,15 +22,16 @@ def texts() -> dict[str, np.ndarray]:
     return load_identifier("CLD3")
 
 
-@pytest.mark.parametrize("page", ["README.md", "book/which-command.md"])
 def test_the_first_command_reports_on_a_file_that_ships(
-    page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = (ROOT / page).read_text("utf-8")
-    (line, *_) = re.findall(r"^python -m calib_audit (.+)$", text, re.MULTILINE)
-    arguments = shlex.split(line.split(" --html")[0])
+    """The same one in both places."""
+    pages = [(ROOT / page).read_text("utf-8") for page in ("README.md", "book/which-command.md")]
+    shown = [re.findall(r"^python -m calib_audit (.+)$", text, re.MULTILINE)[0] for text in pages]
+    (command,) = {line.split(" --html")[0] for line in shown}
     monkeypatch.chdir(ROOT)
-    assert main([*arguments, "--html", str(tmp_path / "report.html")]) == 1
+    arguments = [*shlex.split(command), "--html", str(tmp_path / "report.html")]
+    assert main(arguments) == 1
     sentence = capsys.readouterr().out.splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
     assert "its mean confidence is 90.1 % and its accuracy 71.8 %" in sentence
     assert "A map for each value of `length` (`PlattPerGroup`)" in sentence

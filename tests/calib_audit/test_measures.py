@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import binom, binomtest, t
+from scipy.stats import binom, t
 
 from calib_audit import Report, report
 from calib_audit.__main__ import main
 from calib_audit.bin_sums import BinSums, tally
 from calib_audit.costs import cost_curve
-from calib_audit.measures import calibration_line
 from calib_audit.parts import (
     _chance_of,
     allowed,
@@ -30,7 +28,6 @@ from calib_audit.parts import (
     judge_parts,
 )
 from calib_audit.planning import rows_needed
-from calib_audit.stored import bins_of_baseline
 from calib_utils import metrics
 from calib_utils.metrics.noise import error_ends
 from tests.calib_audit import DECIDED
@@ -58,6 +55,9 @@ class TestMeasures:
         )
         # Of the largest of three errors: it lies above all lower ends, if all hold.
         line = metrics.cox_line(score, label)
+        assert found.line is not None
+        assert found.line.slope == pytest.approx(line.slope)
+        assert found.line.intercept_interval == pytest.approx(line.intercept_interval, rel=1e-6)
         side = expit(line.slope * logit(score) + line.intercept) < score
         sides = tally(score, label == 1, side.astype(int), 2)
         ends = [
@@ -94,44 +94,6 @@ class TestMeasures:
         assert found.brier == pytest.approx(brier_score_loss(label, score))
         assert found.accuracy == pytest.approx(accuracy_score(label, score > 0.5))
         assert found.ratio == pytest.approx(label.sum() / score.sum())
-
-    def test_the_line_is_a_logistic_regression(self) -> None:
-        score, label = drawn(2_000, 1, 0.6, -0.5)
-        z = logit(score)
-
-        def loss(at: np.ndarray) -> float:
-            return float(np.logaddexp(0, np.where(label == 1, -1, 1) * (at[0] * z + at[1])).sum())
-
-        best = minimize(loss, [1.0, 0.0], method="BFGS", options={"gtol": 1e-6})
-        line = of(score, label).measures.line
-        assert line is not None
-        np.testing.assert_allclose((line.slope, line.intercept), best.x, atol=1e-5)
-        # The information, from differences of the loss.
-        h = 1e-3
-        steps = h * np.eye(2)
-        hessian = [
-            [
-                (loss(best.x + a + b) - loss(best.x + a - b) - loss(best.x - a + b)
-                 + loss(best.x - a - b)) / (4 * h * h)
-                for b in steps
-            ]
-            for a in steps
-        ]  # fmt: skip
-        half = 1.96 * np.sqrt(np.diag(np.linalg.inv(hessian)))
-        assert np.ptp(line.slope_interval) / 2 == pytest.approx(half[0], rel=1e-3)
-        assert np.ptp(line.intercept_interval) / 2 == pytest.approx(half[1], rel=1e-3)
-
-    def test_the_intervals_of_line_and_ratio_cover(self) -> None:
-        held = np.zeros((200, 3))
-        for seed, row in enumerate(held):
-            score, label = drawn(400, seed, 0.8, 0.3)
-            line = calibration_line(score, label == 1)
-            assert line is not None
-            row[0] = line.slope_interval[0] <= 0.8 <= line.slope_interval[1]
-            row[1] = line.intercept_interval[0] <= 0.3 <= line.intercept_interval[1]
-            chance = binomtest(int(label.sum()), 400).proportion_ci(0.95, method="wilson")
-            row[2] = chance.low <= expit(0.8 * logit(score) + 0.3).mean() <= chance.high
-        assert (held.mean(axis=0) > 0.92).all()
 
     def test_of_several_classes(self) -> None:
         rng = np.random.default_rng(3)
@@ -265,12 +227,11 @@ class TestVerdict:
         sentence = of(score, label).verdict.sentence
         assert "calibrated on average, but it is too high in some places and too low in" in sentence
 
-    @pytest.mark.parametrize("n", [2_000, 20_000])
-    def test_gaps_that_cancel_in_a_bin_of_equal_width(self, n: int) -> None:
+    def test_gaps_that_cancel_in_a_bin_of_equal_width(self) -> None:
         """The last bin has 83 % of the predictions. Half of them are correct 2.4 points less often
         than predicted and the others more often, so the true error is 2 points.
         """
-        held, alone = 0, 0
+        held, alone, n = 0, 0, 20_000
         for seed in range(10):
             rng = np.random.default_rng(seed)
             last = rng.random(n) < 0.83
@@ -281,8 +242,7 @@ class TestVerdict:
             held += low <= 0.02 <= high
             alone += metrics.calibration_error_interval(c, data["correct"].astype(int))[1] > 0.02
         assert held >= 9
-        if n == 20_000:
-            assert alone == 0
+        assert alone == 0
 
     def test_scores_in_one_bin_that_rank_the_wrong_way_round(self) -> None:
         rng = np.random.default_rng(0)
@@ -297,59 +257,6 @@ class TestVerdict:
     def test_a_tolerance_that_is_none(self, value: float) -> None:
         with pytest.raises(ValueError, match="tolerance: expected above 0"):
             of(*drawn(100, 0), tolerance=value)
-
-
-class TestStreams:
-    def test_blocks_and_a_sample_give_the_same_sums(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-
-        score, label = drawn(20_000, 0, 0.8, 0.1)
-        path = tmp_path / "a.csv"
-        path.write_text(
-            "score,label,site\n"
-            + "".join(
-                f"{s},{y},{i % 3}\n" for i, (s, y) in enumerate(zip(score, label, strict=True))
-            )
-        )
-        whole = report(path, group="site", cross_fit=0)
-        monkeypatch.setattr("calib_audit.source._BYTES", 30_000)
-        for module in ("lots", "totals"):
-            monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 2_000)
-        parts = report(path, group="site", cross_fit=0)
-        assert "a random sample of 2,000 rows" in parts.read[-1]
-        np.testing.assert_allclose(parts.bins.array, whole.bins.array)
-        low, high = parts.measures.error  # bins of equal mass are of the rows that were kept
-        assert low <= whole.measures.error[1] <= high
-        assert parts.measures.z == pytest.approx(whole.measures.z)
-        assert parts.measures.nll == pytest.approx(whole.measures.nll)
-        assert parts.measures.baseline_ece == pytest.approx(whole.measures.baseline_ece, rel=0.05)
-        assert [g.gap for g in parts.groups["site"]] == pytest.approx(
-            [g.gap for g in whole.groups["site"]]
-        )
-        line, of_all = parts.measures.line, whole.measures.line
-        assert line is not None
-        assert of_all is not None
-        assert line.slope_interval[0] < of_all.slope < line.slope_interval[1]
-
-    def test_memory_does_not_grow_with_the_file(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        import tracemalloc
-
-        monkeypatch.setattr("calib_audit.source._BYTES", 8_000)
-        for module in ("lots", "totals"):
-            monkeypatch.setattr(f"calib_audit.{module}.MOST_DRAWN", 1_000)
-        block = "".join(f"{(i % 97) / 97:.3f},{i % 2}\n" for i in range(1_000))
-        peaks = []
-        report({"score": [0.5, 0.2] * 50, "label": [0, 1] * 50}, cross_fit=0)  # imports
-        for blocks in (4, 24):
-            (tmp_path / "a.csv").write_text("score,label\n" + blocks * block)
-            tracemalloc.start()
-            report(tmp_path / "a.csv", cross_fit=0)
-            peaks.append(tracemalloc.get_traced_memory()[1])
-            tracemalloc.stop()
-        assert peaks[1] < 1.5 * peaks[0]
 
 
 def parts_of(gaps: list[float], n: int, seed: int) -> dict[str, BinSums]:
@@ -493,13 +400,6 @@ class TestTimes:
         variance = 100 * 0.4 * 0.6 + 100**2 * 0.4 * 0.6 / 10
         assert found.z == pytest.approx((50 - 40) / variance**0.5)
 
-    def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
-        (tmp_path / "base.json").write_text("{}")
-        with pytest.raises(ValueError, match="expected the JSON of a report in format 3"):
-            bins_of_baseline(tmp_path / "base.json", 15)
-        with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
-            bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)
-
     def test_a_baseline_of_something_else(self, tmp_path: Path) -> None:
         score, label = drawn(300, 0)
         other = 1 - score
@@ -523,14 +423,10 @@ class TestTimes:
         no, yes = (report(both, positive=name, **DECIDED) for name in ("no", "yes"))
         with pytest.raises(ValueError, match=r"probability of 'yes', found one on .* of 'no'"):
             told(both | day, no, positive="yes")
-        # What is known of only one of the two is no objection; nor is an older report.
+        # What is known of only one of the two is no objection.
         assert told(dated, yes) == told(dated, report(binary, **DECIDED))
         top = {"confidence": np.maximum(score, other), "correct": (score > 0.5) == label}
         assert len(told(top | day, several)) == 3
-        old = json.loads(several.json())
-        del old["predicted"]
-        (tmp_path / "old.json").write_text(json.dumps(old))
-        assert len(told(dated, tmp_path / "old.json")) == 3
 
 
 class TestCosts:
@@ -546,10 +442,6 @@ class TestCosts:
         assert found.always == pytest.approx((label == 0).mean())
         assert found.never == pytest.approx(5 * label.mean())
         assert found.lowest[1] <= found.curve.min()
-
-    def test_calibrated_predictions_act_best_at_the_planned_threshold(self) -> None:
-        found = cost_curve(*drawn(100_000, 0), (1.0, 4.0))
-        assert found.planned[1] == pytest.approx(found.lowest[1], abs=0.002)
 
     @pytest.mark.parametrize("highest", [1.0, 0.9])
     def test_the_lowest_cost_is_the_one_at_the_lowest_threshold(self, highest: float) -> None:
@@ -591,17 +483,6 @@ class TestCommandLine:
             assert found["verdict"]["exit_code"] == code
             assert "--cross-fit 0" in found["facts"]["command"]
             assert len(found["facts"]["SHA-256"]) == 64
-
-
-def test_ctrl_c_is_told_in_a_word(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stopped(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("calib_audit.__main__.report", stopped)
-    assert main(["p.csv"]) == 130
-    assert capsys.readouterr().err == "\nStopped.\n"
 
 
 def test_who_reads_only_the_beginning_sees_no_error(tmp_path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import make_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -47,6 +47,7 @@ def everything() -> Report:
     return report(data, **options, fit=other)
 
 
+@cache
 def rare(n: int = 200_000) -> Report:
     rng = np.random.default_rng(0)
     score = np.minimum(rng.gamma(0.1, 0.003, n), 0.5)
@@ -110,7 +111,7 @@ def test_what_comes_from_the_data_is_no_markup(everything: Report) -> None:
     assert not re.search(r"<script|<link|<img|@import|url\((?!#)|src=|href=\"(?!#|data:)", page)
 
 
-@pytest.mark.parametrize("name", ["PartRow", "SpanRow", "RecalibratorRow", "BarRow"])
+@pytest.mark.parametrize("name", ["PartRow", "SpanRow"])
 def test_a_column_that_is_added_has_a_head_and_breaks_nothing(
     everything: Report, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -139,12 +140,6 @@ def test_a_column_that_is_added_has_a_head_and_breaks_nothing(
     assert ">one more</th>" in after
     assert marked(after) == marked(before)
     assert [cells == {heads} for heads, cells in tables(after)] == [True] * len(tables(before))
-
-
-def test_the_page_is_the_same_from_the_same_rows(everything: Report) -> None:
-    page = everything.html()
-    with plt.style.context("dark_background"):
-        assert everything.html() == page
 
 
 def test_pictures_are_of_the_page(everything: Report) -> None:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-import time
 import tracemalloc
 import zipfile
 from importlib.util import find_spec
@@ -18,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import calib_audit
 import calib_records
 from calib_audit import report
 from calib_audit.__main__ import main
@@ -27,7 +25,6 @@ from calib_audit.columns import choose_columns
 from calib_audit.pairing import pair
 from calib_audit.rows import RowsReader
 from calib_audit.source import open_source
-from calib_audit.stored import bins_of_baseline
 from calib_audit.words import roles
 from calib_utils import metrics
 from calib_utils._files import write_text
@@ -63,9 +60,7 @@ def test_a_file_of_many_columns_is_read(tmp_path: Path) -> None:
     head = ["label", "score", *(f"feature_{k}" for k in range(60_000))]
     rows = [f"{k % 2},0.5{',1' * 60_000}" for k in range(2)]
     (tmp_path / "wide.csv").write_text("\n".join([",".join(head), *rows, ""]))
-    start = time.process_time()
     assert rows_of(tmp_path / "wide.csv").labels.tolist() == [0, 1]
-    assert time.process_time() - start < 20
 
 
 class TestGuess:
@@ -245,32 +240,20 @@ BAD = {
     "empty": ("", "the file is empty"),
     "no rows": ("score,label\n", "there are no rows"),
     "no head": ("0.1,1\n0.2,0\n", "expected the names of the columns in the first line"),
-    "no head, one row": ("0.5\n", "expected the names of the columns"),
     "blank": ("\nscore,label\n", "the first line is empty"),
     "wrong columns": ("a,b\n1,2\n", "label, score: expected a column 'label' and one of pred"),
-    "twice": ("score,score,label\n1,1,1\n", "found 'score' twice"),
     "text": ("score,label\n0.5,1\nhigh,0\n", "score: expected numbers, found 'high' in row 2"),
     "percent": ("score,label\n24.5,1\n80,0\n", "found 24.5 in row 1; if these are percent"),
-    "percent sign": ("score,label\n24.5 %,1\n", "without a percent sign"),
     "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; name columns of log-odds"),
     "decimal comma": ('score,label\n"0,5",1\n', "write numbers with a point"),
     "missing label": ("score,label\n0.5,1\n0.2,\n", "label: .* found none in row 2.*--drop"),
-    "missing score": (
-        "score,label\nNA,1\n0.2,\n",
-        "(score|label): .* found none in row.*--drop",
-    ),
     "ragged": ("score,label\n0.5,1\n0.2\n", "expected 2 cells as in the head, found 1"),
     "infinite": ("score,label\ninf,1\n", "expected finite numbers"),
-    "words": ("score,label\n0.5,spam\n0.2,ham\n", "label: expected 0 or 1, found .*--positive"),
-    "half labels": ("score,label\n0.5,0.5\n", "label: expected 0 or 1, found '0.5'"),
     "sums": ("prob_a,prob_b,label\n.5,.4,a\n", "sum to 1, found 0.9 in row 1.*--rescale"),
     "class": ("prob_a,prob_b,label\n.5,.5,c\n", r"label: expected a class \(a, b\), found 'c'"),
-    "one label": ("score,label\n0.5,1\n,0\n0.1,0\n", "found none in row 2; fill them"),
     "dates": ("score,label,day\n.5,1,Monday\n", "day: expected dates such as"),
     "dates as numbers": ("score,label,day\n.5,1,20260131\n", "found '20260131' in row 1"),
-    "dates as seconds": ("score,label,day\n.5,1,1767225600\n", "found '1767225600' in row 1"),
     "no such date": ("score,label,day\n.5,1,2026-02-30\n", "found '2026-02-30' in row 1"),
-    "correct": ("confidence,correct\n.5,2\n", "correct: expected 0 or 1, found '2' in row 1"),
 }
 
 
@@ -391,41 +374,11 @@ def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
         report({"score": SCORE, "label": LABEL}, **({"cross_fit": 0} | named))
 
 
-def test_recalibrators_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
-    path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
-    data = {"score": SCORE, "label": LABEL}
-    turned = {name: values[::-1].copy() for name, values in data.items()}
-    frame = importlib.import_module("pyarrow").table(data)
-    for first, second in (
-        (path, path),
-        (data, data),
-        (frame, frame),
-        (data, frame),
-        (data, turned),
-    ):
-        with pytest.raises(ValueError, match=r"fit: expected rows that .*found the same ones in"):
-            report(first, fit=second)
-    others = data | {"score": np.append(SCORE[:-1], SCORE[-1] / 2)}  # one of them is another
-    with pytest.raises(ValueError, match=r"fit: .*found 29\d of its 300 rows in a dictionary"):
-        report(data, fit=others)
+def test_recalibrators_are_not_judged_on_the_same_logits_up_to_a_constant() -> None:
     logits = np.random.default_rng(0).normal(size=(200, 3))
     named = {"logits": logits, "label": np.arange(200) % 3}
     with pytest.raises(ValueError, match="fit: expected rows that the report"):
-        report(named, fit=named | {"logits": logits + 1})  # logits up to a constant
-
-
-@pytest.mark.parametrize("count", [-5, None, "many"])
-def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
-    path, known = (
-        tmp_path / "base.json",
-        json.loads(report({"score": SCORE, "label": LABEL}).json()),
-    )
-    path.write_text(json.dumps(known), "utf-8")
-    assert bins_of_baseline(path, 15).shape == (3, 15)
-    known["bins"]["count"][1] = count
-    path.write_text(json.dumps(known), "utf-8")
-    with pytest.raises(ValueError, match="expected the JSON of a report in format 3"):
-        bins_of_baseline(path, 15)
+        report(named, fit=named | {"logits": logits + 1})
 
 
 def test_no_device_is_replaced(tmp_path: Path) -> None:
@@ -505,10 +458,6 @@ class TestColumnsCalledAsTheLabels:
         data["label"] = np.where(data["label"] == "c", "a", data["label"])
         assert report(data, **DECIDED).columns.classes == ("a", "b", "c")
 
-    def test_classes_that_contradict_them(self) -> None:
-        with pytest.raises(ValueError, match="classes: expected the order of the columns"):
-            report(self.frame(["a", "b"]), classes=["b", "a"])
-
     def test_labels_without_a_column(self) -> None:
         data = self.frame(["a", "b"])
         with pytest.raises(ValueError, match="one named after each label, found 'a'"):
@@ -573,12 +522,7 @@ def test_classes_in_another_order() -> None:
     ("text", "given", "options", "python", "command"),
     [
         ("p,label\n0.5,1\n", {}, [], "with score=...", "with --score ..."),
-        ("score,y\n0.5,1\n", {}, [], "with label=...", "with --label ..."),
         ("score,label\n,1\n", {}, [], "with drop=True", "with --drop"),
-        ("prob_a,label\n0.5,1\n", {}, [], "give score='prob_a'", "give --score 'prob_a'"),
-        ("score,label\n0.5,spam\n", {}, [], "with positive=...", "with --positive ..."),
-        ("prob_a,prob_b,label\n0.5,0.5,c\n", {}, [], "with classes=...", "with --classes ..."),
-        ("prob_a,prob_b,label\n0.4,0.5,a\n", {}, [], "with rescale=True", "with --rescale"),
         ("score,label\n0.5,1\n", {"baseline": "b"}, ["--baseline", "b"], "time=...", "--time ..."),
         ("score,label\n'drop=True',1\n", {}, [], "'drop=True", "'drop=True"),
     ],
@@ -646,7 +590,7 @@ def test_the_nll_is_that_of_the_metric(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folds", [0, 5])
-@pytest.mark.parametrize("name", ["probs", "score", "confidence"])
+@pytest.mark.parametrize("name", ["probs", "confidence"])
 def test_a_report_on_rounded_probabilities_says_what_a_zero_counts_as(
     name: str, folds: int
 ) -> None:
@@ -675,33 +619,11 @@ def test_a_report_on_rounded_probabilities_says_what_a_zero_counts_as(
             assert "what is fitted depends on that" in told[0]
 
 
-def test_classes_have_an_order() -> None:
-    data = {"p_0": PROBS[:, 0], "p_1": PROBS[:, 1], "p_2": PROBS[:, 2], "label": NAMES[CLASS]}
-    for classes in (set(NAMES), dict.fromkeys(NAMES), "cat"):
-        with pytest.raises(ValueError, match=r"^classes: expected (a list|several)"):
-            report(data, score="p_*", classes=classes)
-
-
-def test_infinite_log_odds_are_told_what_to_do() -> None:
-    for value in (np.inf, -np.inf):
-        with pytest.raises(ValueError, match=r"logit: .* or give probabilities, where 0 and 1"):
-            report({"logit": np.append(SCORE, value), "label": np.append(LABEL, 1)})
-
-
 def test_what_can_be_read_only_once_is_no_column() -> None:
     for column in ((p for p in SCORE), dict.fromkeys(SCORE).keys()):
         kind = type(column).__name__
         with pytest.raises(ValueError, match=f"^score: expected an array, found {kind}"):
             report({"score": column, "label": LABEL})
-
-
-def test_no_error_of_the_report_names_an_option() -> None:
-    """They are raised in Python; the command line spells them anew."""
-    files = [*Path(calib_audit.__file__).parent.glob("*.py")]
-    assert len(files) > 20
-    for path in files:
-        found = re.findall(r"[\w,;] --[a-z]+", path.read_text("utf-8"))
-        assert path.name == "__main__.py" or not found, (path, found)
 
 
 EVIL = "a\x1b[2Jb\u202ec\u2066\x9bd\r\ne"
@@ -830,20 +752,6 @@ class TestWhatIsAskedFor:
         with pytest.raises(ValueError, match=r"above 0 to divide by, found 0 in row 8; leave such"):
             report(columns | {"label": CLASS}, rescale=True)
 
-    def test_one_row_is_not_several(self) -> None:
-        score, weight = SCORE.copy(), np.ones(300)
-        first = int(np.flatnonzero(LABEL == 1)[0])
-        score[first], weight[first - 1] = 0, 0
-        label = LABEL.astype(float)
-        label[first - 2] = np.nan
-        data = {"score": score, "label": label, "weight": weight}
-        found = report(data, weight="weight", drop=True, **DECIDED).read
-        text = "\n".join(found)
-        assert "1 row was dropped because a value was missing" in found
-        assert "1 row has a weight of 0 and does not count" in found
-        assert "\n1 row gave a probability of 0 to what happened" in text
-        assert not re.search(r"\b1 rows\b", text)
-
     def test_mixed_types_of_a_frame(self) -> None:
         mixed = np.array([0.5, "0.25", 1], object)
         assert rows_of({"score": mixed, "label": [1, 0, 1]}).probs.tolist() == [0.5, 0.25, 1]
@@ -873,17 +781,6 @@ class TestWhatIsAskedFor:
                 assert as_array(rows.times).astype(str).tolist() == expected
 
 
-def test_tensors_of_any_type() -> None:
-    torch = pytest.importorskip("torch")
-    expected = report({"score": SCORE, "label": LABEL}, **DECIDED).measures
-    score = torch.tensor(SCORE)
-    for tensor in (score, score.requires_grad_(), score.detach().bfloat16()):
-        found = report({"score": tensor, "label": torch.tensor(LABEL)}, **DECIDED).measures
-        assert found.brier == pytest.approx(expected.brier, abs=5e-3)
-    with pytest.raises(ValueError, match=r"^score: "):
-        report({"score": score.to("meta"), "label": LABEL})
-
-
 def nested(kind: str, values: np.ndarray) -> Any:
     """Each row's values in one cell."""
     pl = pytest.importorskip("polars")
@@ -893,8 +790,13 @@ def nested(kind: str, values: np.ndarray) -> Any:
     return cells if kind == "objects" else pl.Series(cells)
 
 
-@pytest.mark.parametrize("kind", ["Array", "List", "Struct"])
-@pytest.mark.parametrize("role", ["score", "logit", "confidence", "label", "w", "g", "b", "day"])
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [
+        *(("score", kind) for kind in ("Array", "List", "Struct")),
+        *((role, "List") for role in ("confidence", "label", "w", "g", "b", "day")),
+    ],
+)
 def test_a_cell_of_several_values_is_refused_whatever_its_role(
     role: str, kind: str, tmp_path: Path
 ) -> None:
@@ -923,7 +825,7 @@ def test_a_column_of_lists_that_nobody_reads_does_no_harm() -> None:
     assert found.columns.scores == ("0", "1")
 
 
-@pytest.mark.parametrize("name", ["none", "NA", "null", "nan", "None"])
+@pytest.mark.parametrize("name", ["none", "NA"])
 def test_a_class_or_a_group_may_have_the_name_of_nothing(name: str, tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     names = np.array([name, "mild", "severe"])
@@ -986,15 +888,7 @@ def test_two_sets_of_columns_are_told_apart(kind: str, name: str) -> None:
     assert choose_columns([*pairs, "label"]).classes[0] == "red_car"
 
 
-def test_a_dictionary_takes_bfloat16_of_any_kind() -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes", reason="of JAX")
-    torch = pytest.importorskip("torch")
-    of_torch = report({"score": torch.tensor(SCORE).bfloat16(), "label": LABEL}, **DECIDED)
-    narrow = {"score": SCORE.astype(ml_dtypes.bfloat16), "label": LABEL}
-    assert report(narrow, **DECIDED).measures.ece == of_torch.measures.ece
-
-
-def test_a_weight_of_hundreds_of_rows_is_told():
+def test_a_weight_of_hundreds_of_rows_is_told() -> None:
     score = np.random.default_rng(0).random(3_000)
     columns = {"score": score, "label": (score > 0.4).astype(int)}
     weights = np.append(np.ones(2_999), 1e6)

@@ -65,33 +65,6 @@ def test_a_file_of_logits(tmp_path: Path) -> None:
     assert f"{256 * 32_000 * 4 / 1e6:.0f}\N{NO-BREAK SPACE}MB" in RECIPES
 
 
-def test_lightning() -> None:
-    lightning = pytest.importorskip("lightning")
-    torch = pytest.importorskip("torch")
-    names: dict[str, Any] = {}
-    exec(shown("python", "LightningModule"), names)
-    torch.manual_seed(0)
-
-    class Small(names["Calibrated"]):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.layer = torch.nn.Linear(4, 3)
-
-        def forward(self, x: Any) -> Any:
-            return self.layer(x)
-
-    x, y = torch.randn(60, 4), torch.randint(3, (60,))
-    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=25)
-    model = Small()
-    trainer = lightning.Trainer(
-        accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False
-    )
-    expected = expected_calibration_error(torch.softmax(model(x), dim=1), y)
-    for _ in range(2):  # each validation begins anew
-        (logged,) = trainer.validate(model, data, verbose=False)
-        assert logged["val_ece"] == pytest.approx(expected, abs=1e-6)
-
-
 def test_a_collection_of_metrics() -> None:
     pytest.importorskip("torchmetrics")
     torch = pytest.importorskip("torch")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -131,24 +130,6 @@ def test_a_page_that_cannot_be_made_is_refused_at_once(
     packages = {each.split(">=")[0] for each in project["project"]["dependencies"]}
     told = error.partition("pip install ")[2].partition(";")[0]
     assert {*told.split()} <= packages
-
-
-def test_a_bar_where_recalibrators_take_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = ["score,label"] + [f"0.{k % 9 + 1},{int(k % 9 + k % 5 > 6)}" for k in range(200)]
-    (tmp_path / "a.csv").write_text("\n".join(rows), "utf-8")
-    monkeypatch.setattr("calib_audit.recalibrators._PATIENCE", 1e6)
-    main([str(tmp_path / "a.csv"), "--cross-fit", "2"])
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("calib_audit.recalibrators._PATIENCE", 0)
-    main([str(tmp_path / "a.csv"), "--cross-fit", "2"])
-    assert capsys.readouterr().err == ""  # which is no terminal
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("sys.stderr", terminal)
-    report(tmp_path / "a.csv", cross_fit=2)
-    assert "calibration methods" in terminal.getvalue()
 
 
 def test_columns_named_after_labels_whose_column_is_not_known() -> None:

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from calib_audit import Report, report
-from calib_audit.bin_sums import BinSums
+from calib_audit.bin_sums import BinSums, tally
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import auroc_of, binnings_of, calibration_line, larger_error
-from calib_audit.parts import allowed, begins, control
+from calib_audit.parts import Span, allowed, begins, control
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
 from calib_audit.words import written
@@ -53,11 +53,6 @@ class TestGroups:
         first, second = named if a > -b else named[::-1]
         assert start.endswith(f"{first.format(' points')} and {second.format('')}")
         assert more.startswith("it predicts ")
-
-    def test_the_same_without_the_fault(self) -> None:
-        data = calibrated(40_000) | {"plan": np.arange(40_000) % 2}
-        found = judged(data, group="plan").verdict
-        assert (found.outcome, found.exit_code) == ("within", 0)
 
     def test_one_too_small_is_undecided(self) -> None:
         data = calibrated(40_000) | {"plan": np.where(np.arange(40_000) < 20, "few", "many")}
@@ -104,11 +99,6 @@ class TestGroups:
         data["label"] = happening(data["score"], np.where(plan < 6, 0.1, -0.1))
         sentence = judged(data | {"plan": plan, "one": "x"}, group=["plan"]).verdict.sentence
         assert " and 9 more: it predicts" in sentence
-
-    def test_names_of_the_data_cannot_steer_a_terminal(self) -> None:
-        data = calibrated(4_000) | {"plan": np.full(4_000, "\x1b[31mred")}
-        data["label"] = happening(data["score"], np.full(4_000, 0.2))
-        assert "\x1b" not in judged(data, group="plan").verdict.sentence
 
 
 def days_of(rates: list[float], happened: list[float], n: int) -> dict[str, BinSums]:
@@ -269,18 +259,10 @@ class TestWhatItKnows:
 
     @pytest.mark.parametrize("digits", [1, 12])
     def test_the_auroc_is_that_of_scikit_learn(self, digits: int) -> None:
-        from sklearn.metrics import roc_auc_score
-
         data = calibrated(2_000)
         score, label = data["score"].round(digits), data["label"]
-        area, (low, high) = auroc_of(score, label == 1)
+        area, _ = auroc_of(score, label == 1)
         assert area == pytest.approx(roc_auc_score(label, score), abs=1e-12)
-        rng = np.random.default_rng(0)
-        drawn = []
-        for _ in range(100):
-            rows = rng.integers(2_000, size=2_000)
-            drawn.append(auroc_of(score[rows], label[rows] == 1)[0])
-        assert (high - low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.2)
 
     def test_a_mean_that_is_right_does_not_stand_alone(self) -> None:
         data = calibrated(6_000)
@@ -372,23 +354,13 @@ class TestWhatItKnows:
         assert rates[0.6][1] > rates[0.6][0] + 0.3
 
 
-@pytest.mark.parametrize("k", [1, 3])
-def test_the_auroc_takes_log_odds_where_they_are_at_hand(k: int) -> None:
+def test_the_auroc_takes_log_odds_where_they_are_at_hand() -> None:
+    """Of several classes, see `test_corners`."""
     rng = np.random.default_rng(10)
-    if k == 1:
-        order = rng.normal(size=2_000) * 60 + 12
-        happened = (rng.random(2_000) < expit(order / 30)).astype(int)
-        data = {"logit": order, "label": happened}
-    else:
-        logits = 40 * rng.normal(size=(2_000, 3))
-        label = np.array([rng.choice(3, p=row) for row in softmax(logits / 60, axis=1)])
-        data = {f"logit_{j}": logits[:, j] for j in range(3)} | {"label": label}
-        ends = np.sort(logits, axis=1)
-        order = ends[:, 2] - np.logaddexp(ends[:, 1], ends[:, 0])
-        happened = logits.argmax(axis=1) == label
-    saturated = expit(order) if k == 1 else softmax(logits, axis=1).max(axis=1)
-    assert (saturated == 1).sum() > 100
-    found = report(data, cross_fit=0).measures.auroc
+    order = rng.normal(size=2_000) * 60 + 12
+    happened = (rng.random(2_000) < expit(order / 30)).astype(int)
+    assert (expit(order) == 1).sum() > 100
+    found = report({"logit": order, "label": happened}, cross_fit=0).measures.auroc
     assert found == pytest.approx(roc_auc_score(happened, order), abs=1e-12)
 
 
@@ -409,23 +381,23 @@ def test_an_error_beyond_the_tolerance_is_so_at_any_rate() -> None:
     assert found.verdict.tolerance == 0.02  # not a quarter of the rate
 
 
-def small_days(seed: int, drop: float, days: int = 60, rows: int = 40, last: int = 20) -> Report:
+def small_days(seed: int, drop: float) -> list[Span]:
     """Days with too few rows for a verdict, the last of which have fewer positives."""
-    rng = np.random.default_rng(seed)
-    score = np.clip(rng.beta(1, 8, days * rows), 0.01, 0.9)
-    day = np.repeat(np.arange(days), rows)
-    truth = np.where(day >= days - last, score * (1 - drop), score)
-    label = (rng.random(len(score)) < truth).astype(int)
-    data = {"score": score, "label": label, "day": np.datetime64("2026-01-01") + day}
-    return report(data, time="day:D", cross_fit=0)
+    rng, days, rows = np.random.default_rng(seed), 60, 40
+    score = np.clip(rng.beta(1, 8, (days, rows)), 0.01, 0.9)
+    late = np.arange(days)[:, None] >= 40
+    label = rng.random((days, rows)) < np.where(late, score * (1 - drop), score)
+    sums = {
+        f"{day:02}": BinSums(tally(score[day], label[day], (score[day] * 15).astype(int), 15))
+        for day in range(days)
+    }
+    return control(sums, None, 0.02, 0.25)
 
 
 def test_a_break_that_is_spread_over_small_days_is_found() -> None:
     for seed in range(8):
-        found = small_days(seed, 0.55)
-        assert found.verdict.outcome == "times"
-        assert "alarm" in found.verdict.sentence
-    calm = sum(any(span.alarm for span in small_days(seed, 0.0).times) for seed in range(20))
+        assert any(span.alarm for span in small_days(seed, 0.55))
+    calm = sum(any(span.alarm for span in small_days(seed, 0.0)) for seed in range(20))
     assert calm <= 2
 
 

@@ -16,7 +16,6 @@ from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
 from tests.classroom.tiny_class import need_sandbox
 from tools.sources.book import Book
-from tools.sources.opening import MODULE
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
@@ -77,16 +76,6 @@ def test_errors_are_one_line(
 def test_the_guide_says_how_long_a_submission_may_take() -> None:
     short, lab = (60 + 4 * read_goals(name).seconds for name in ("measuring", "lab"))
     assert f"which is {short:g} seconds, or {lab / 60:g} minutes for the lab" in GUIDE
-
-
-def test_the_guides_name_the_lines_that_install() -> None:
-    parts = f'"{MODULE}-audit @ AUDIT" "{MODULE}-records @ RECORDS"'
-    line = f'%pip install "{MODULE}[training] @ ADDRESS" {parts}'
-    for name in ("README.md", "book/teach.md"):
-        text = (REPOSITORY / name).read_text("utf-8")
-        assert line in text, name
-        assert "git+https://" in text
-        assert "pip install . ./calib_records ./classroom" in text
 
 
 def made(script: str, target: Path) -> str:

@@ -240,7 +240,7 @@ ASKED = {
 }
 
 
-SLOWEST = [("recalibrating", "q3"), ("lab", "q2"), ("lab", "q4")]
+SLOWEST = [*(("recalibrating", q) for q in ("q1", "q2", "q3")), ("lab", "q2"), ("lab", "q4")]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_the_published_solution_earns_at_most_a_third(
     assert stored(name, "published") == round(100 * share.mean())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_thorough(NAMES, {"measuring", "diagnosing"}))
 def test_the_published_solution_answers_the_published_sheet(name: str) -> None:
     """The proof above can fail: on its own sheet, the same code earns all points."""
     sheet = (name, CLASSES[0], PUBLISHED)

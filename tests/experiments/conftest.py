@@ -8,19 +8,19 @@ import torch
 from calib_utils.experiments import plan_grid
 from calib_utils.experiments.runner import run_grid
 from tests.experiments.tiny import TINY
+from tests.training.conftest import one_thread
+
+__all__ = ["one_thread"]  # the fixture
 
 
 @pytest.fixture(scope="package", autouse=True)
-def one_thread_and_no_gpu():
-    """As the workers have, so that all add in the same order; a GPU has an order of its own."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def no_gpu():
+    """A GPU adds in an order of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", "")  # for other processes
         patch.setattr(torch.cuda, "is_available", lambda: False)
         patch.setattr(torch.cuda, "device_count", lambda: 0)
         yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="package")

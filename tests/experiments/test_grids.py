@@ -170,18 +170,11 @@ comparisons = [{row}]
         (("name =", "depth ="), "weight-decay", "its network lacks name; it has depth"),
         (("milestones = [5]", ""), "nll", "recipe: it lacks milestones; it has epochs, batch"),
         (("protocols.", "profiles."), "nll", "file: .*grids.toml lacks protocols; it has seed"),
-        (("epochs = 3", 'epochs = "3"'), "nll", "epochs: expected a whole number, found '3'"),
-        (("epochs = 3", "flip = 1"), "nll", "flip: expected true or false, found 1"),
-        (("epochs = 3", "epochs = true"), "nll", "epochs: expected a whole number, found True"),
         (
             ("test_every_epoch = true", 'made_by = "x.py"'),
             "nll",
             "networks of 'nll' were trained by x.py, and this module trains them no more",
         ),
-        (("[5]", '["5"]'), "nll", "in milestones: expected a whole number, found '5'"),
-        (("= 150", '= "all"'), "nll", "training_images: expected a whole number, found 'all'"),
-        (('{ name = "lenet5" }', '"lenet5"'), "weight-decay", "network: expected a table"),
-        (("cpu = { seeds = [2], ", "cpu = 5 #"), "nll", "'nll': cpu: expected a table, found 5"),
     ],
 )
 def test_plan_grid_refuses_a_bad_plan(tmp_path, change, grid, message):

@@ -42,27 +42,16 @@ def test_a_network_of_several_runs_is_trained_before_the_others_take_it(
 def test_bars_for_the_grid_and_for_the_run(tiny, tmp_path, capsys):
     run_grid(plan_grid("nll", "cpu", tiny), tmp_path, tmp_path)
     shown = capsys.readouterr().err
-    for part in ("in all: 100%", "1/1", "lenet5.seed-2", "epoch 3 of 3: 100%"):
+    for part in ("runs: 100%", "1/1", "lenet5.seed-2", "epoch 3 of 3: 100%"):
         assert part in shown
 
 
-def test_is_said_before_the_first_run(tiny, tmp_path, capsys, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(runner, "run_experiment", stop)
-    with pytest.raises(KeyboardInterrupt):
-        run_grid(plan_grid("weight-decay", "cpu", tiny), tmp_path, tmp_path)
-    assert "weight-decay: 4 runs of 8 epochs, one epoch takes " in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_is_kept_in_the_line_where_bars_are_not_seen(tiny, tmp_path, monkeypatch, capfd):
+def test_the_bar_is_kept_in_the_line_where_bars_are_not_seen(tiny, tmp_path, monkeypatch, capfd):
     line, seen = tmp_path / "line", []
     monkeypatch.setenv("CALIB_PROGRESS_FILE", str(line))
     monkeypatch.setattr(runner, "run_experiment", lambda *_, **__: seen.append(line.read_text()))
     run_grid(plan_grid("nll", "cpu", tiny), tmp_path, tmp_path)
-    assert seen == ["runs, less than a minute in all: 0 of 1, lenet5.seed-2"]
+    assert seen == ["runs: 0 of 1, lenet5.seed-2"]
     assert capfd.readouterr() == ("", "")
 
 
@@ -179,7 +168,7 @@ def sleep(run, folder, *_):
     (folder / f"worker-{os.getpid()}").touch()
     time.sleep(120)
 
-runner._attempt, runner.estimate = sleep, lambda *_: None
+runner._attempt = sleep
 main()
 """
 

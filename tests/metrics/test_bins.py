@@ -51,6 +51,7 @@ def test_bins_are_refused_by_name(metric):
     [
         (with_value(POSITIVE, 7, np.nan), "expected values from 0 to 1, found nan at row 7"),
         (with_value(POSITIVE, 7, -0.5), "found -0.5 at row 7; apply a sigmoid"),
+        (with_value(POSITIVE, 7, 1.01), "found 1.01 at row 7"),
         (PROBS, r"shape \(N,\), found \(3000, 4\); .*top_label\(probs, labels\)"),
     ],
 )
@@ -155,20 +156,6 @@ def test_uniform_index_finds_the_bin_of_every_half_precision_number(dtype, n_bin
     edges_below = (values[::97, None] > edges[1:]).sum(axis=1)
     np.testing.assert_array_equal(found[::97], edges_below)
     np.testing.assert_array_equal(found, right_closed_index(values, edges))
-
-
-def test_reliability_bins_have_other_edges_than_torchmetrics():
-    # Its bins are [a, b), and confidence 1 has a bin of its own: it has .275 and .5 here.
-    probs = np.array([[1.0, 0], [1.0, 0], [0.95, 0.05], [0.95, 0.05]])
-    labels = np.array([0, 1, 1, 0])
-    assert metrics.expected_calibration_error(probs, labels, 10) == pytest.approx(0.475)
-    assert metrics.reliability_bins([1.0, 0.95], [True, True], 10).counts.tolist()[-2:] == [0, 2]
-    # 0.5 and 0.625, 5/8, are edges of eight bins.
-    confidences, correct = [0.5, 0.625, 0.625, 0.75], [0, 1, 1, 0]
-    assert metrics.expected_calibration_error(confidences, correct, 8) == pytest.approx(0.5)
-    assert metrics.reliability_bins(confidences, correct, 8).counts.tolist() == [
-        *[0, 0, 0, 1, 2, 1, 0, 0],
-    ]
 
 
 def test_reliability_bins_keep_what_is_rounded_above_one_in_the_last():

@@ -154,6 +154,14 @@ def test_negative_log_likelihood_counts_exactly_0_or_1_as_the_nearest_number(dty
         assert found == pytest.approx((right - np.log(wrong)) / 2, rel=1e-6)
 
 
+def test_negative_log_likelihood_leaves_out_an_infinite_loss_of_weight_zero():
+    logits, labels = np.array([[2.0, -np.inf, 1.0], [0.0, 3.0, 1.0]]), np.array([1, 1])
+    expected = metrics.negative_log_likelihood(logits[1:], labels[1:], inputs="logits")
+    for weights, loss in (([0.0, 1.0], expected), ([1.0, 1.0], np.inf)):
+        given = as_predictions(logits=logits, labels=labels, sample_weight=weights)
+        assert metrics.negative_log_likelihood(given) == pytest.approx(loss)
+
+
 def test_negative_log_likelihood_survives_large_logits():
     # Probabilities in float32 would be 0 here, and their logarithm lost.
     logits = np.array([[0, 300], [200, 0]], np.float32)

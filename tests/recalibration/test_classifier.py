@@ -5,7 +5,6 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -41,9 +40,7 @@ from tests.recalibration.recalibration_cases import (
     ALL_BINARY,
     ALL_MULTICLASS,
     MULTICLASS,
-    fitted,
     multiclass,
-    sure,
 )
 
 
@@ -350,26 +347,6 @@ def test_boosted_trees_are_calibrated(labels):
         alone = clone(model).fit(x, y).score(x, y)
         found = CalibratedClassifier(model, VectorScaling(), cv=3).fit(x, y).score(x, y)
         assert found == pytest.approx(alone, abs=0.05)
-
-
-class Softmax(ClassifierMixin, BaseEstimator):
-    """Its features are logits, and its answers their softmax in float32."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def predict_proba(self, X):
-        return softmax(X, axis=1).astype(np.float32)
-
-    def predict(self, X):
-        return self.classes_[X.argmax(axis=1)]
-
-
-def test_a_classifier_of_float32_probabilities():
-    logits, labels = sure()
-    model = CalibratedClassifier(Softmax()).fit(logits, labels)
-    assert model.recalibrator_.temperature_ == pytest.approx(fitted(logits, labels), rel=1e-4)
 
 
 def test_a_forest_s_zeros_are_less_than_one_tree():

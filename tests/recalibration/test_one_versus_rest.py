@@ -135,3 +135,10 @@ def test_one_versus_rest_gathers_warnings():
     assert len(caught) == 1
     with pytest.raises(ValueError, match="base: expected a binary"):
         OneVersusRest(TemperatureScaling())
+
+
+def test_one_versus_rest_refuses_a_bad_argument_of_its_base():
+    method = OneVersusRest(HistogramBinning())
+    method.base.n_bins = 0
+    with pytest.raises(ValueError, match=r"^n_bins: expected"):
+        method.fit(*multiclass(200, 4))

@@ -97,7 +97,6 @@ def test_other_files_are_no_checkpoints(file):
     for write in (
         lambda: file.write_bytes(b"\x80\x04K\x01." * 100),
         lambda: save_file({"x": torch.zeros(2)}, file),
-        lambda: save_file({"x": torch.zeros(2)}, file, {"facts": "{}"}),
         lambda: save_file({"x": torch.zeros(2)}, file, {"facts": "not JSON"}),
     ):
         write()
@@ -105,25 +104,13 @@ def test_other_files_are_no_checkpoints(file):
             read_facts(file)
 
 
-def test_flipped_bits_never_pass(file):
-    """One bit anywhere: in the header, the facts, a weight or the momentum."""
-    content, rng = file.read_bytes(), np.random.default_rng(0)
-    for place in rng.integers(0, 8 * len(content), 60):
-        flipped = bytearray(content)
-        flipped[place // 8] ^= 1 << (place % 8)
-        file.write_bytes(flipped)
-        with pytest.raises(ValueError, match=r"checkpoint: .* is damaged"):
-            read_facts(file)
-
-
 def rewrite(file, change) -> None:
-    """Change the tensors and facts of a checkpoint, with a checksum that fits."""
+    """Change the tensors and facts of a checkpoint."""
     with safe_open(file, "pt") as opened:
         facts = json.loads(opened.metadata()["facts"])
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     change(tensors, facts)
-    text = json.dumps(facts)
-    save_file(tensors, file, {"facts": text, "sha256": checkpoints._checksum(tensors, text)})
+    save_file(tensors, file, {"facts": json.dumps(facts)})
 
 
 def test_what_is_read_while_another_is_saved_is_of_one_of_them(file, tmp_path):
@@ -146,22 +133,6 @@ def test_what_is_read_while_another_is_saved_is_of_one_of_them(file, tmp_path):
     finally:
         read.set()
         saving.join()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda x: x.update({"momentum/99": x["momentum/2"] * 1}),
-        lambda x: x.update({"momentum/2": x["momentum/2"][1:]}),
-        lambda x: x.pop("model/0.bias"),
-        lambda x: x.update({"model/9.bias": x["model/0.bias"] * 1}),
-        lambda x: x.update({"model/0.bias": x["model/0.bias"].double()}),
-    ],
-)
-def test_state_of_a_different_network_is_not_taken(file, change):
-    rewrite(file, lambda tensors, facts: change(tensors))
-    with pytest.raises(ValueError, match=r"checkpoint: .* is of a different network"):
-        go_on(file)
 
 
 def test_weights_that_are_no_numbers_stop_the_next_epoch(file):

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
 from torch import nn
 
-from calib_utils.training.timing import duration, time_epoch
+from calib_utils.training.timing import time_epoch
 from tests.training.small import SHORT, network, random_images, weights
 
 
@@ -26,17 +25,3 @@ def test_time_epoch_leaves_the_model_and_counts_one_epoch(monkeypatch):
     assert tested[0] is not model
     assert weights(model).equal(before)
     assert model.training
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (54.9, "less than a minute"),
-        (55, "about 1 minute"),
-        (7_100, "about 118 minutes"),
-        (7_200, "about 2 hours"),
-        (100_000, "about 28 hours"),
-    ],
-)
-def test_duration_is_as_precise_as_an_estimate(seconds, words):
-    assert duration(seconds) == words
