@@ -89,6 +89,14 @@ def test_tensors_of_bfloat16_have_edges_of_their_type(n_classes: int) -> None:
     assert found.recalibrators.ece == pytest.approx(expected, abs=5e-4)
 
 
+def test_a_tensor_with_a_gradient_is_read() -> None:
+    torch = pytest.importorskip("torch")
+    score, label = tenths("float64")
+    tensor = torch.tensor(score, requires_grad=True)
+    found = report({"score": tensor, "label": torch.tensor(label)}, cross_fit=0)
+    assert found.measures.ece == pytest.approx(expected_calibration_error(score, label))
+
+
 @pytest.mark.parametrize("rescale", [False, True])
 def test_rows_that_sum_to_one_are_not_rescaled(rescale: bool) -> None:
     score, label = tenths("float32")

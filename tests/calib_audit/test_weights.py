@@ -241,23 +241,6 @@ def test_negatives_may_have_been_left_out() -> None:
     assert (high - low) / (2 * 1.96) == pytest.approx(np.std(ratios), rel=0.2)
 
 
-def test_a_difference_of_weighted_means() -> None:
-    """The standard error is that of many sets of rows and weights."""
-    rng = np.random.default_rng(0)
-    found = []
-    for _ in range(400):
-        weights = rng.lognormal(0, 0.7, 300)
-        differences = rng.normal(0.1, 1, 300) * weights**0.5
-        found.append(paired_difference(np.zeros(300), differences, sample_weight=weights))
-    error = np.mean([one.standard_error for one in found])
-    assert error == pytest.approx(np.std([one.mean for one in found]), rel=0.1)
-    equal = paired_difference(np.zeros(300), differences, sample_weight=np.full(300, 2.0))
-    plain = paired_difference(np.zeros(300), differences)
-    assert equal.mean == pytest.approx(plain.mean)
-    assert equal.standard_error == pytest.approx(plain.standard_error)
-    assert equal.freedom == pytest.approx(299)
-
-
 @pytest.mark.parametrize(
     ("weights", "message"),
     [

@@ -2,11 +2,8 @@
 
 import dataclasses
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-
-mpl.use("Agg")
 from scipy.stats import linregress, norm, t
 
 from calib_utils.comparing import (

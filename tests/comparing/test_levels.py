@@ -1,10 +1,7 @@
 """The table of the levels of a factor."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
-
-mpl.use("Agg")
 
 from calib_utils.comparing import level_table
 from calib_utils.metrics import baseline_calibration_error

@@ -78,17 +78,10 @@ class TestFailures:
 
         return arrange
 
-    @pytest.mark.parametrize(
-        "error",
-        [
-            RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
-            OSError(28, "No space left on device"),
-        ],
-    )
-    def test_whatever_a_later_run_raises(self, tiny, tmp_path, fail, error):
-        fail(error)
+    def test_whatever_a_later_run_raises(self, tiny, tmp_path, fail):
+        fail(OSError(28, "No space left on device"))
         failed = run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
-        assert failed == {FAILED: f"{type(error).__name__}: {error}"}
+        assert failed == {FAILED: "OSError: [Errno 28] No space left on device"}
         assert len(list_experiments("broken", "cpu", tmp_path)) == 2
 
     def test_first_run_of_each_grid_stops_all_with_its_own_error(self, tiny, tmp_path, fail):

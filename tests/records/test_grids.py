@@ -2,10 +2,7 @@
 
 import dataclasses
 
-import matplotlib as mpl
 import pytest
-
-mpl.use("Agg")
 
 from calib_utils.records import by_level, describe_protocol, load_grid
 from calib_utils.records.experiments import save_experiment

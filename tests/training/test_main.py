@@ -13,7 +13,6 @@ from calib_utils.records.recipe import DIGITS_RECIPE
 from calib_utils.training import __main__ as train_cli
 from calib_utils.training import load_digits, predict_logits, train
 from calib_utils.training.checkpoints import read_facts
-from calib_utils.training.networks import NETWORKS
 from tests.training.small import network
 
 
@@ -65,17 +64,14 @@ def test_main_trains_and_writes_records_then_only_writes_them(tmp_path, capsys):
     ("changes", "message"),
     [
         ({"epochs": "0"}, "error: epochs: expected at least 1, found 0"),
-        ({"learning-rate": "-1"}, "error: learning_rate: expected a number above 0, found -1"),
         ({"record": "../x"}, "error: name: expected lower-case letters"),
         ({"device": "meta"}, "error: device: expected 'cpu' or 'cuda'"),
-        ({"seed": "-1"}, "error: seed: expected 0 to"),
-        ({"model": "alexnet"}, f"(choose from {', '.join(map(repr, NETWORKS))})"),
     ],
 )
 def test_main_reports_a_bad_value(tmp_path, capsys, changes, message):
     with pytest.raises(SystemExit) as stop:
         train_cli.main(command(tmp_path, **changes))
-    assert stop.value.code in (1, 2)
+    assert stop.value.code == 1
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
