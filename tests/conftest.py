@@ -22,7 +22,7 @@ LONGEST = [
     for room, name in (
         ("tools", "dodo"),
         ("experiments", "runner"),
-        ("site", "play_numbers"),
+        ("site", "site"),
         ("metrics", "torchmetric"),
         ("training", "checkpoints"),
     )
