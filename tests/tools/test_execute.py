@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -270,24 +271,17 @@ def test_each_picture_that_is_shown_is_described(
         check_pictures(drawing, "02-two")
 
 
-def test_the_sign_of_life_shows_the_bars_of_a_training(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_sign_of_life_shows_the_bars_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.StringIO()  # which another thread fills; what pytest captures may be cut meanwhile
+    monkeypatch.setattr(sys, "stderr", said)
     monkeypatch.setattr(kernel, "SECONDS_BETWEEN_SIGNS", 0.01)
+    expected = re.compile(r"^  … a chapter: cell 3 of 9, \d+ s, training: 12 of 60$", re.MULTILINE)
     with heartbeat("a chapter") as status:
         status.count, status.total = 3, 9
         # As a training does in the kernel, where tqdm is switched off.
         Path(os.environ["CALIB_PROGRESS_FILE"]).write_text("training: 12 of 60", "utf-8")
-        said = wait_for(capfd, "training")
-    assert re.search(r"^  … a chapter: cell 3 of 9, \d+ s, training: 12 of 60$", said, re.MULTILINE)
+        end = time.monotonic() + 600
+        while not expected.search(said.getvalue()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
     assert "CALIB_PROGRESS_FILE" not in os.environ
-
-
-def wait_for(capfd: pytest.CaptureFixture[str], text: str) -> str:
-    """What was said on stderr until it contained ``text`` in a whole line."""
-    said, end = "", time.monotonic() + 600
-    while text not in said.rpartition("\n")[0]:
-        assert time.monotonic() < end
-        time.sleep(0.01)
-        said += capfd.readouterr().err
-    return said
