@@ -116,7 +116,7 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         data = path.read_bytes()
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         return load(data), json.loads(header["__metadata__"]["facts"])
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(
             f"checkpoint: {path} is damaged ({error}); delete it to start that run again"
         ) from error
