@@ -12,14 +12,6 @@ from scipy.stats import binomtest
 from calib_utils import metrics, plots
 
 
-@pytest.fixture
-def overconfident():
-    rng = np.random.default_rng(0)
-    logits = rng.normal(0, 3, (3_000, 10))
-    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    return probs, rng.integers(0, 10, 3_000)
-
-
 def bars(ax, hatched):
     """Those that stand alone, and those of an outline of several."""
     found = []
@@ -218,42 +210,6 @@ def test_plots_draw_on_the_axes_they_are_given(plot, overconfident):
     assert not left.has_data()
 
 
-HISTORY = [
-    {"epoch": 1, "test_nll": 2.0, "train_loss": 1.5, "seconds": 3.0},
-    {"epoch": 2, "test_nll": 1.25, "train_loss": 1.0, "seconds": 3.0},
-    {"epoch": 3, "test_nll": 1.5, "train_loss": 0.5, "seconds": 3.0},
-]
-
-
-def test_history_panels_show_each_key_against_the_epoch():
-    first, second = plots.history_panels(HISTORY, [["test_nll", "train_loss"], ["seconds"]])
-    values = [line.get_xydata().tolist() for line in first.lines]
-    assert values == [[[1, 2.0], [2, 1.25], [3, 1.5]], [[1, 1.5], [2, 1.0], [3, 0.5]]]
-    assert [text.get_text() for text in first.get_legend().get_texts()] == [
-        "Test NLL",
-        "Train loss",
-    ]
-    assert (first.get_title(), second.get_title()) == ("Test NLL", "Seconds")
-    assert second.get_legend() is None
-    assert (first.get_xlabel(), second.get_xlabel()) == ("", "Epoch")
-
-
-def test_history_panels_draw_marks_in_each_panel_on_the_axes_they_are_given():
-    _, axes = plt.subplots(1, 2)
-    assert plots.history_panels(HISTORY, [["seconds"], ["test_nll"]], marks=[2.5], axes=axes) == [
-        *axes
-    ]
-    assert [ax.lines[-1].get_xdata()[0] for ax in axes] == [2.5, 2.5]
-
-
-def test_a_history_without_the_key_is_refused_before_anything_is_drawn():
-    with pytest.raises(ValueError, match="history: entry 0 lacks test_ece; it has epoch, test_nll"):
-        plots.history_panels(HISTORY, [["test_nll"], ["test_ece"]])
-    with pytest.raises(ValueError, match="history: expected an entry for each epoch, found none"):
-        plots.history_panels([], [["test_nll"]])
-    assert plt.get_fignums() == []
-
-
 def interval_lines(ax, name):
     (lines,) = (each for each in ax.collections if each.get_label() == name)
     return np.array(lines.get_segments())[:, :, 1]
@@ -367,102 +323,6 @@ class TestWhatIsDrawn:
         name = "Positives" if binary else "Accuracy"
         expected = {f"{name} 50.0 %": 0.5, "Mean confidence 76.0 %": 0.76}
         assert legend == pytest.approx(expected)
-
-
-@pytest.fixture
-def logits_and_labels():
-    rng = np.random.default_rng(1)
-    logits = rng.normal(0, 3, (500, 4))
-    return logits, rng.integers(0, 4, 500)
-
-
-def test_a_temperature_curve_is_the_ece_of_the_scaled_logits(logits_and_labels):
-    logits, labels = logits_and_labels
-    temperatures = [0.5, 1.0, 4.0, 50.0]
-    expected = []
-    for T in temperatures:
-        powers = np.exp(logits / T)
-        probs = powers / powers.sum(axis=1, keepdims=True)
-        expected.append(metrics.expected_calibration_error(probs, labels, 10))
-    drawn = plots.temperature_curve(
-        logits, labels, temperatures, n_bins=10, marks=[4.0], label="mine", color="red"
-    )
-    np.testing.assert_allclose(drawn.eces, expected)
-    curve, marks = drawn.ax.lines
-    np.testing.assert_array_equal(curve.get_xdata(), temperatures)
-    np.testing.assert_allclose(curve.get_ydata(), 100 * np.array(expected))
-    assert (curve.get_label(), curve.get_color()) == ("mine", "red")
-    assert marks.get_xdata() == [4.0]
-    np.testing.assert_allclose(marks.get_ydata(), [100 * expected[2]])
-    assert drawn.lowest == temperatures[np.argmin(expected)] == 50.0
-
-
-def test_two_temperature_curves_share_axes(logits_and_labels):
-    first = plots.temperature_curve(*logits_and_labels, [1.0, 2.0])
-    second = plots.temperature_curve(*logits_and_labels, [1.0, 3.0], ax=first.ax)
-    assert second.ax is first.ax
-    assert len(plt.get_fignums()) == 1
-    assert first.ax.get_ylim()[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("temperatures", "message"),
-    [
-        ([], "temperatures: expected at least one number"),
-        ([1.0, 0.0], "temperatures: expected finite numbers above 0, found 0.0"),
-    ],
-)
-def test_a_temperature_that_is_none_is_refused(logits_and_labels, temperatures, message):
-    with pytest.raises(ValueError, match=message):
-        plots.temperature_curve(*logits_and_labels, temperatures)
-    assert plt.get_fignums() == []
-
-
-@pytest.mark.parametrize(("count", "rows"), [(1, 1), (3, 2)])
-def test_diagrams_side_by_side_are_those_of_each(overconfident, count, rows):
-    probs, labels = overconfident
-    several = {f"no. {i}": np.roll(probs, i, axis=0) for i in range(count)}
-    drawn = plots.reliability_diagrams(several, labels, n_bins=8, min_count=300)
-    fig = plt.gcf()
-    assert list(drawn) == list(several)
-    assert len(fig.axes) == count
-    assert fig.axes[0].get_gridspec().nrows == rows
-    for title, each in drawn.items():
-        alone = plots.reliability_diagram(several[title], labels, n_bins=8, min_count=300)
-        for found, expected in zip(each.bins, alone.bins, strict=True):
-            np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(each.few, alone.few)
-        assert each.ece == alone.ece
-        assert each.counts_ax.get_title() == title
-        assert list(each.counts_ax.texts) == []
-    assert [ax.get_legend() for ax in fig.axes] == [None] * count
-    assert len(fig.legends) == 1
-
-
-def test_bars_of_consistency_stand_in_each_diagram_and_in_the_legend_once(overconfident):
-    probs, labels = overconfident
-    drawn = plots.reliability_diagrams(dict.fromkeys("ab", probs), labels, consistency=0.9)
-    alone = plots.reliability_diagram(probs, labels, consistency=0.9)
-    segments = alone.ax.collections[0].get_segments()
-    for each in drawn.values():
-        np.testing.assert_array_equal(each.ax.collections[0].get_segments(), segments)
-    (legend,) = drawn["a"].ax.figure.legends
-    assert [text.get_text() for text in legend.get_texts()].count("Calibrated, 90 %") == 1
-
-
-def test_names_of_axes_stand_at_the_left_and_at_the_lowest_diagrams(overconfident):
-    probs, labels = overconfident
-    drawn = plots.reliability_diagrams(dict.fromkeys("abc", probs), labels)
-    assert [bool(drawn[title].ax.get_ylabel()) for title in "abc"] == [True, False, True]
-    assert [bool(drawn[title].ax.get_xlabel()) for title in "abc"] == [False, True, True]
-
-
-def test_nothing_side_by_side_is_refused():
-    with pytest.raises(ValueError, match="probs: expected at least one"):
-        plots.reliability_diagrams({})
-
-
-# ---------------------------------------------------------------- without bins
 
 
 @pytest.mark.parametrize(
