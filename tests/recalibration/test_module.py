@@ -220,7 +220,7 @@ def test_module_knows_masked_classes(name, mask):
 
 @pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
 @pytest.mark.parametrize("name", ["temperature", "one versus rest"])
-@pytest.mark.parametrize(("axis", "shape"), [(1, (2, 4, 3, 5)), (-1, (2, 7, 4))])
+@pytest.mark.parametrize(("axis", "shape"), [(1, (2, 4, 3, 5)), (1, (2, 4, 7)), (-1, (2, 7, 4))])
 def test_classes_are_found_on_their_axis(name, axis, shape, kind):
     method, _ = fitted(name)
     torch.manual_seed(0)
