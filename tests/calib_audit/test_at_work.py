@@ -137,7 +137,7 @@ def test_so_many_rows_decide_four_times_in_five(tolerance: float, rate: float, g
         of_groups = "group" if groups > 1 else ()
         found = report(data, group=of_groups, tolerance=tolerance, cross_fit=0)
         within += found.verdict.outcome == "within"
-    assert 18 <= within <= 30
+    assert 18 <= within <= 28  # no fewer, and not twice as many rows as needed
 
 
 def test_a_reader_of_batches_is_taken() -> None:
