@@ -28,6 +28,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.noise import block_noise, root_ends_of_noise
+from tests.calib_audit import taken
 
 
 def of_patients(n: int = 60, visits: int = 12, seed: int = 0, shift: float = 0.0) -> dict[str, Any]:
@@ -274,10 +275,6 @@ class TestRecalibrators:
             for each in (found, rows)
         ]
         assert widths[0]["PlattScaling"] > 1.3 * widths[1]["PlattScaling"]
-
-
-def taken(data: dict[str, Any], rows: Any) -> dict[str, Any]:
-    return {name: values[rows] for name, values in data.items()}
 
 
 def numbers(found: Report) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from calib_audit.lots import Lots
 from calib_audit.recalibrators import MapsPerGroup
 from calib_audit.rows import Rows
 from calib_utils.recalibration import PlattPerGroup, load
+from tests.calib_audit import written
 
 N = 12_000
 
@@ -31,12 +32,6 @@ def data_of(seed: int = 0, gap: float = 0.05) -> dict[str, np.ndarray]:
     plan = rng.choice(["a", "b"], N)
     chances = score + np.where(plan == "a", gap, -gap)
     return {"score": score, "label": (rng.random(N) < chances).astype(int), "plan": plan}
-
-
-def written(path: Path, **columns: Any) -> str:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
-    return str(path)
 
 
 def maps_of(data: dict[str, Any], **options: Any) -> dict[str, MapsPerGroup]:

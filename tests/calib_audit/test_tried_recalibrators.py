@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,20 +23,11 @@ from calib_audit.rows import Rows
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.recalibration import BetaOnConfidence, PlattScaling, TemperatureScaling, load
 from calib_utils.records import load_record
+from tests.calib_audit import written
 
 RNG = np.random.default_rng(0)
 SCORE = RNG.uniform(0.02, 0.98, 3_000).round(6)
 LABEL = (RNG.random(3_000) < expit(0.5 * logit(SCORE) - 0.7)).astype(int)
-
-
-def written(path: Path, **columns: Any) -> str:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(
-            zip(*(np.asarray(each).tolist() for each in columns.values()), strict=True)
-        )
-    return str(path)
 
 
 class TestRecalibrators:

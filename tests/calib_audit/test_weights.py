@@ -20,6 +20,7 @@ from calib_utils.metrics import (
     debiased_calibration_error_interval,
 )
 from calib_utils.predictions import as_predictions
+from tests.calib_audit import taken
 
 N = 3_000
 RNG = np.random.default_rng(0)
@@ -44,10 +45,6 @@ def of_classes() -> dict[str, np.ndarray]:
     label = (probs.cumsum(axis=1) < rng.random((N, 1))).sum(axis=1)
     classes = {f"prob_{k}": probs[:, k] for k in range(3)}
     return {**classes, "label": label, "plan": columns()["plan"], "day": columns()["day"]}
-
-
-def taken(data: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
-    return {name: values[rows] for name, values in data.items()}
 
 
 def in_folder(folder: Path, data: dict[str, np.ndarray]) -> Path:
