@@ -568,9 +568,9 @@ def _row_means(x: np.ndarray, masked: np.ndarray | None) -> np.ndarray:
 class Penalties(NamedTuple):
     """Factors of the squares of W's off-diagonal, W's diagonal's deviation, and b."""
 
-    off_diagonal: float = 0.0
-    diagonal: float = 0.0
-    intercept: float = 0.0
+    off_diagonal: float
+    diagonal: float
+    intercept: float
 
 
 class Fit(NamedTuple):

@@ -188,7 +188,8 @@ class Recalibrator(ABC):
             RuntimeError: as `predict_proba` does.
         """
         array, logits = self._checked_to_predict(logits)
-        return self._in_blocks(array, logits, log=True)
+        with np.errstate(divide="ignore", over="ignore"):
+            return self._in_blocks(array, logits, log=True)
 
     def predict(self, logits: Any) -> Any:
         """The most probable class of each sample, after calibration.
@@ -214,11 +215,11 @@ class Recalibrator(ABC):
 
     def _in_blocks(self, array: np.ndarray, logits: Any, log: bool = False) -> Any:
         """Probabilities, or their logarithms, in the kind and type of ``logits``."""
-        result, dtype = empty_result(array, logits)
+        dtype = result_dtype(array, logits)
+        result = np.empty(array.shape, "float32" if dtype == "bfloat16" else dtype)
         predict = self._predict_log if log else self._predict
         for rows, block in row_blocks(array):
-            with np.errstate(divide="ignore", over="ignore"):
-                result[rows] = rounded(predict(block), dtype)
+            result[rows] = rounded(predict(block), dtype)
             if self._keeps_class and not (log and block.ndim == 1):
                 keep_class(block, result[rows], dtype)
         return like(result, logits, cast=dtype == "bfloat16")
@@ -450,17 +451,15 @@ class MulticlassRecalibrator(Recalibrator):
         return log_of_probs(probs_of(predictions, self._name), self.zero_)
 
 
-def empty_result(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
-    """An empty array for the result, and the type that it is rounded to."""
+def result_dtype(array: np.ndarray, logits: Any) -> str:
+    """The type that the result for checked scores is rounded to, by that of the original ones."""
     dtype = dtype_name(logits)
-    if dtype not in ("float16", "bfloat16"):
-        dtype = widen(array[:0]).dtype.name
-    return np.empty(array.shape, "float32" if dtype == "bfloat16" else dtype), dtype
+    return dtype if dtype in ("float16", "bfloat16") else widen(array[:0]).dtype.name
 
 
 def in_kind(result: np.ndarray, array: np.ndarray, logits: Any) -> Any:
     """The result for checked scores, in the kind and type of the original ones."""
-    _, dtype = empty_result(array[:0], logits)
+    dtype = result_dtype(array, logits)
     return like(rounded(result, dtype), logits, cast=dtype == "bfloat16")
 
 
