@@ -9,7 +9,6 @@ from typing import Any
 from torch import nn
 
 from calib_utils.training.residual import ResidualBlock, ShortBlock, convolution
-from calib_utils.training.small_convolutions import speed_up_small_convolutions
 
 __all__ = [
     "NETWORKS",
@@ -21,20 +20,15 @@ __all__ = [
 ]
 
 
-def resnet34(n_classes: int = 100, image_size: int = 32) -> nn.Module:
-    """The ResNet-34 of torchvision, untrained, with ``n_classes`` outputs.
+def resnet34(n_classes: int = 100) -> nn.Module:
+    """The ResNet-34 of torchvision, untrained, with first layers for images of 32 pixels.
 
-    Its first layers were made for images of 224 pixels: a 7 by 7 convolution of stride 2 and max
-    pooling leave 8 by 8 pixels of a small image before the first block. For images of 32 pixels a
-    3 by 3 convolution of stride 1 takes their place, as in the networks for CIFAR of He et al.
+    Those of torchvision were made for images of 224 pixels: a 7 by 7 convolution of stride 2 and
+    max pooling leave 8 by 8 pixels of a small image before the first block. Here a 3 by 3
+    convolution of stride 1 takes their place, as in the networks for CIFAR of He et al.
 
     Args:
         n_classes: number of outputs.
-        image_size: the side of the images that the first layers are made for, 32 or 224. The
-            network takes images of any size.
-
-    Raises:
-        ValueError: if ``image_size`` is neither 32 nor 224.
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition", table 1 and section 4.2.
 
@@ -45,14 +39,11 @@ def resnet34(n_classes: int = 100, image_size: int = 32) -> nn.Module:
     """
     from torchvision.models import resnet34  # takes longer to import than PyTorch
 
-    if image_size not in (32, 224):
-        raise ValueError(f"image_size: expected 32 or 224, found {image_size}")
     model = resnet34(weights=None, num_classes=n_classes)
-    if image_size == 32:
-        model.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
-        nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
-        model.maxpool = nn.Identity()
-    return speed_up_small_convolutions(model)
+    model.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
+    nn.init.kaiming_normal_(model.conv1.weight, mode="fan_out", nonlinearity="relu")
+    model.maxpool = nn.Identity()
+    return model
 
 
 def lenet5(n_classes: int = 100, width: int = 1) -> nn.Module:
