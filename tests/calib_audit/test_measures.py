@@ -114,6 +114,11 @@ class TestMeasures:
         for k, part in enumerate(found.classes):
             assert part.gap == pytest.approx((label == k).mean() - probs[:, k].mean())
 
+    def test_the_loss_of_logits_whose_probabilities_are_zero(self) -> None:
+        logits = np.array([[0.0, 2_000.0], [3_000.0, 0.0], [0.0, 1.0]])
+        found = report({"logits": logits, "labels": [0, 1, 1]}, cross_fit=0)
+        assert found.measures.nll == pytest.approx((2_000 + 3_000 + np.log1p(np.exp(-1))) / 3)
+
     def test_one_label_only(self) -> None:
         found = of(np.linspace(0.9, 0.99, 50), np.ones(50, int))
         assert found.measures.line is None
