@@ -23,6 +23,7 @@ _FACTORS = {
     "blocks": "blocks in a stage",
     "depth": "layers",
     "images": "training images",
+    "rung": "network",
     "width": "channels",
 }
 # The numbers of a record that are compared between runs, by the names of its attributes.
