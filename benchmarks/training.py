@@ -27,8 +27,6 @@ from calib_utils.training.data import ImageSet, load_splits
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.networks import build_model
 
-SCRIPT, OURS = "the script", "calib_utils"
-
 
 class Pictures(Dataset):
     """Images one by one, as torchvision's own data set gives them."""
@@ -97,18 +95,19 @@ def main() -> None:
     device = choose_device()
     recipe = Recipe(epochs=args.epochs, milestones=())
     script = Script(build_model("resnet34"), training, recipe, args.workers, device)
-    seconds: dict[str, list[float]] = {SCRIPT: [], OURS: []}
-
-    def script_epoch(_: nn.Module) -> dict[str, float]:
-        seconds[SCRIPT].append(script.epoch())
-        return {}
-
-    model = build_model("resnet34")
-    history = train(model, training, recipe, device=device, after_epoch=script_epoch)
-    seconds[OURS] = [entry["seconds"] for entry in history]
+    history = train(
+        build_model("resnet34"),
+        training,
+        recipe,
+        device=device,
+        after_epoch=lambda _: {"script": script.epoch()},
+    )
     about = {"threads": torch.get_num_threads(), "workers": args.workers}
     about |= {"epochs": args.epochs, "training_images": len(training)}
-    rows = [{"name": name, "seconds": values} for name, values in seconds.items()]
+    rows = [
+        {"name": name, "seconds": [entry[key] for entry in history]}
+        for name, key in (("the script", "script"), ("calib_utils", "seconds"))
+    ]
     store("training", environment(device) | about | {"rows": rows})
 
 
