@@ -106,7 +106,8 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
 	  --resolution $(RESOLUTION) --editable '.[training]' --editable ./calib_audit --editable ./calib_records --group test
 	build/versions/bin/python -m pytest -n 2 calib_audit calib_utils \
-	  $$($(NO_BOOK)' $(MODULE_TESTS) tests/calib_audit tests/experiments tests/training)
+	  $$($(NO_BOOK)' $(MODULE_TESTS) tests/book/test_recipes.py \
+	  $(addprefix tests/,calib_audit experiments training))
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .

@@ -293,3 +293,10 @@ def test_paired_difference_keeps_an_infinite_loss_and_names_a_missing_one():
         paired_difference(np.ones(21), losses)
     with pytest.raises(ValueError, match=r"^first: .*found nan at index 0; remove such samples"):
         paired_difference(np.append([np.nan], losses[:-1]), np.ones(21))
+
+
+def test_paired_difference_takes_weights_or_blocks():
+    with pytest.raises(ValueError, match=r"^sample_weight: expected without blocks"):
+        paired_difference(
+            np.arange(9.0), np.ones(9), sample_weight=np.arange(9) + 1, blocks=np.arange(9) // 3
+        )

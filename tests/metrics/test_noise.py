@@ -581,3 +581,10 @@ def test_calibration_test_z_is_finite_where_the_tail_is_too_small_for_a_float():
     assert z[0] < 38 < z[-1]
     certain = np.append(confidences, 1.0), np.append(correct < 0.8, 0).astype(int)
     assert np.isfinite(calibration_test(*certain, draws=9, blocks=np.append(blocks, 10_000)).z)
+
+
+@pytest.mark.parametrize("both", [cox_line, calibration_error_interval])
+def test_intervals_take_weights_or_blocks(both):
+    given = as_predictions(np.arange(9) / 9, np.arange(9) % 2, sample_weight=np.arange(9) + 1)
+    with pytest.raises(ValueError, match=r"^sample_weight: expected none"):
+        both(given, blocks=np.arange(9) // 3)
