@@ -13,7 +13,8 @@ import torch
 from calib_audit import report
 from calib_audit.__main__ import main
 from calib_utils.recalibration import CalibratedModule, TemperatureScaling, VectorScaling
-from tests.book.test_which_command import blocks_of, written
+from tests.book.page_code import blocks_of
+from tests.calib_audit import written
 
 PAGE = (Path(__file__).parents[2] / "book/deploy.md").read_text("utf-8")
 CODE = blocks_of("python", PAGE)
@@ -32,16 +33,20 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     logits = network(inputs).detach()
     labels = torch.distributions.Categorical(logits=logits / 2).sample()
     VectorScaling().fit(logits, labels).save("calibrator.npz")
-    written("new.csv", **{f"logit_{k}": logits[:5, k].tolist() for k in range(K)})
+    written(Path("new.csv"), **{f"logit_{k}": logits[:5, k].tolist() for k in range(K)})
     for name, factor in (("old", 2.0), ("new_model", 1.0)):
         probs = (factor * logits / 2).softmax(dim=1).double()
         probs = (probs / probs.sum(dim=1, keepdim=True)).numpy()
-        written(f"{name}.csv", **{f"prob_{k}": probs[:, k] for k in range(K)}, label=labels.numpy())
+        written(
+            Path(f"{name}.csv"),
+            **{f"prob_{k}": probs[:, k] for k in range(K)},
+            label=labels.numpy(),
+        )
     rng = np.random.default_rng(0)
     for month in ("05", "06"):
         score = rng.random(N)
         written(
-            "june.csv" if month == "06" else "may.csv",
+            Path("june.csv" if month == "06" else "may.csv"),
             score=score,
             label=(rng.random(N) < score).astype(int),
             region=rng.choice(["n", "s"], N),

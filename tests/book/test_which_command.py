@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import shlex
 from pathlib import Path
@@ -16,23 +15,14 @@ from sklearn.naive_bayes import GaussianNB
 
 from calib_audit.__main__ import main
 from calib_utils.recalibration import BetaOnConfidence, VectorScaling
+from tests.book.page_code import blocks_of
+from tests.calib_audit import written
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "book/which-command.md").read_text("utf-8")
 QUESTIONS = [part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE) if part[:1].isdigit()]
 WITHOUT_COMMAND = {"7"}
 N, K = 1_200, 4
-
-
-def blocks_of(language: str, part: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", part, re.DOTALL | re.MULTILINE)
-
-
-def written(path: str, **columns: Any) -> None:
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(columns)
-        rows.writerows(zip(*columns.values(), strict=True))
 
 
 @pytest.fixture
@@ -49,10 +39,10 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         **{"one_in": np.where(label == 1, 1, 20), "patient": np.arange(N) // 6},
     }
     days = [f"2026-06-{day:02d}" for day in rng.integers(1, 31, N)]
-    written("predictions.csv", **columns, date=days)
+    written(Path("predictions.csv"), **columns, date=days)
     again = (rng.random(N) < true).astype(int)
-    written("last.csv", **columns | {"label": again}, date=days)
-    written("new.csv", score=score[:5])
+    written(Path("last.csv"), **columns | {"label": again}, date=days)
+    written(Path("new.csv"), score=score[:5])
     logits = 2 * rng.normal(size=(2 * N, K))
     classes = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     np.savez("test.npz", logits=logits[:N], labels=classes[:N])
@@ -61,16 +51,16 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     logs = np.where(probs < 0.01, np.nan, np.log(probs))
     texts = np.where(np.isnan(logs), "", logs.astype(str))
     options = {f"logprob_{letter}": texts[:, k] for k, letter in enumerate("ABCD")}
-    written("answers.csv", **options, label=np.array(list("ABCD"))[classes])
+    written(Path("answers.csv"), **options, label=np.array(list("ABCD"))[classes])
     X, y = load_iris(return_X_y=True)
     species = np.array(["setosa", "versicolor", "virginica"])[y]
     named = GaussianNB().fit(X[::2], species[::2]).predict_proba(X[1::2])
     written(
-        "iris.csv",
+        Path("iris.csv"),
         **dict(zip(["setosa", "versicolor", "virginica"], named.T, strict=True)),
         species=species[1::2],
     )
-    written("scenes.csv", prob_beach=score, prob_city=1 - score, beach=label, city=1 - label)
+    written(Path("scenes.csv"), prob_beach=score, prob_city=1 - score, beach=label, city=1 - label)
     return {
         **{name: columns[name] for name in ("score", "label", "amount", "plan", "patient")},
         **{"probs": probs[:N], "labels": classes[:N]},

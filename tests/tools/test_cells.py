@@ -6,7 +6,6 @@ import pytest
 
 from calib_utils.comparing import ClaimError
 from tools.running.cells import shown
-from tools.sources.generated import maker, parts
 from tools.sources.myst import MystError
 
 PAGE = """\
@@ -84,11 +83,3 @@ def test_what_a_cell_may_not_end_with(tmp_path: Path, old: str, new: str, said: 
     page = written(tmp_path, PAGE.replace(old, new))
     with pytest.raises(MystError, match=said):
         shown(page)
-
-
-def test_which_pages_have_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
-    pages = [path for path in parts() if path.suffix == ".md"]
-    assert [path.as_posix() for path in pages] == ["book/benchmarks.md"]
-    assert maker(pages[0]) == ["tools.running.cells", "book/benchmarks.md"]
-    assert maker(Path("book/tables/goals.py")) == ["book/tables/goals.py"]

@@ -9,9 +9,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tools.running import check_outputs
-from tools.running.check_outputs import compare_run, has_own_parameters
+from tools.running.check_outputs import compare_run, has_own_parameters, paired
 from tools.sources.locations import ANSWER, INSTALLS
-from tools.sources.pairing import paired
 
 
 def picture(kind: str) -> nbformat.NotebookNode:

@@ -15,11 +15,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tests.tiny_book import TinyBook, write_tiny_book
-from tools.finishing.site import site_config
+from tests.tiny_book import TinyBook
 from tools.running.notebooks import make
 from tools.sources.book import Book
-from tools.sources.errors import MystError
 
 CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
 RUN = {f"papermill:notebooks/{name}" for name in CHAPTERS}
@@ -198,44 +196,6 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert "og:image" not in page
 
 
-PARAMETERS = "notebooks/parameters/cpu.yml"
-
-
-def read_settings() -> None:
-    book = Book()
-    _ = book.labels, book.parameters("notebooks/01-one", "cpu"), book.repository
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new", "sentence"),
-    [
-        (PARAMETERS, "{a: 1}", "{a: 1", f"{PARAMETERS}:2: this is no YAML: "),
-        (PARAMETERS, "01-one: {a: 1}", "- 01-one", f"{PARAMETERS}: `name: value` is expected"),
-        (PARAMETERS, "{a: 1}", "1", f"{PARAMETERS}: 01-one needs names and values"),
-        (PARAMETERS, "01-one", "one", f"{PARAMETERS}: no chapter one; there is 01-one, 02-two"),
-        ("_toc.yml", "Appendix", "[", "_toc.yml:12: this is no YAML: "),
-        (
-            "_toc.yml",
-            "    chapters:\n      - file: notebooks/solutions/01-one\n",
-            "",
-            "_toc.yml: part 'Solutions' has no chapters",
-        ),
-        ("_toc.yml", "02-two", "03-three", "notebooks/03-three.md does not exist: write it"),
-        ("_config.yml", "title:", "title: [", "_config.yml:"),
-        ("_config.yml", "https://github.com/OWNER/REPOSITORY", "someone", "'someone': write "),
-    ],
-)
-def test_a_bad_setting_is_told_in_a_sentence(
-    name: str, old: str, new: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(write_tiny_book(tmp_path))
-    text = Path(name).read_text("utf-8")
-    assert old in text
-    Path(name).write_text(text.replace(old, new), "utf-8")
-    with pytest.raises(MystError, match=re.escape(sentence)):
-        read_settings()
-
-
 def files_of_site(book: TinyBook) -> dict[str, bytes]:
     folder = book.root / "build/html"
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -252,18 +212,3 @@ def test_two_builds_are_the_same_bytes(built: TinyBook, tmp_path: Path) -> None:
     first, second = files_of_site(built), files_of_site(again)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
-
-
-def test_an_address_is_that_of_a_repository_on_github(tmp_path: Path) -> None:
-    book = Book(write_tiny_book(tmp_path, url="https://github.com/Someone/course"))
-    assert book.website == "https://someone.github.io/course/"
-    assert site_config(book)["repository"]["url"] == book.repository
-    book = Book(write_tiny_book(tmp_path, url="https://github.com/Someone/Someone.github.io"))
-    assert book.website == "https://someone.github.io/"
-
-
-@pytest.mark.parametrize("url", ["https://github.com/a", "https://github.com/a/b.git"])
-def test_an_address_that_is_no_repository_is_an_error(tmp_path: Path, url: str) -> None:
-    book = Book(write_tiny_book(tmp_path, url=url))
-    with pytest.raises(MystError, match="repository url"):
-        _ = book.repository

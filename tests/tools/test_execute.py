@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,14 +21,11 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from papermill.exceptions import PapermillExecutionError
 
 from tests.tiny_book import REPOSITORY, write_tiny_book
-from tools.running import execute, kernel
+from tools.running import execute
 from tools.running.execute import check_paths, check_pictures
-from tools.running.kernel import heartbeat
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook, write_if_changed
-from tools.sources.colab_notebook import colab_notebook
 from tools.sources.errors import ExecutionError
-from tools.sources.locations import place
 
 PAGE = "notebooks/02-two"
 
@@ -91,28 +86,6 @@ def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
         "1.5 True",
         "[] True",
         *("ECE 2 %", "T = 1"),
-    ]
-
-
-def test_a_cell_has_one_place_in_all_notebooks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    book = Book(write_tiny_book(tmp_path, url="https://github.com/someone/course"))
-    monkeypatch.chdir(tmp_path)
-    page = "notebooks/01-one"
-    lines = book.source(page).splitlines()
-    places = [
-        f"{page}.md:{lines.index('a = 1') + 1}: code cell 1",
-        f"{page}.md:{lines.index('import calib_utils') + 1}: code cell 2",
-    ]
-    own, colab = (
-        [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-        for notebook in (page_notebook(book, page), colab_notebook(book, page))
-    )
-    assert [place(page, code) for code in own] == places
-    assert [place(page, code) for code in colab] == [
-        # Neither what installs the module is in the source, nor the reader's answer.
-        *("notebooks/made/01-one.ipynb", places[0], "notebooks/made/01-one.ipynb", places[1]),
     ]
 
 
@@ -269,19 +242,3 @@ def test_each_picture_that_is_shown_is_described(
         return
     with pytest.raises(ExecutionError, match=f"^here draws {pictures} pictures and describes "):
         check_pictures(drawing, "02-two")
-
-
-def test_the_sign_of_life_shows_the_bars_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = io.StringIO()  # which another thread fills; what pytest captures may be cut meanwhile
-    monkeypatch.setattr(sys, "stderr", said)
-    monkeypatch.setattr(kernel, "SECONDS_BETWEEN_SIGNS", 0.01)
-    expected = re.compile(r"^  … a chapter: cell 3 of 9, \d+ s, training: 12 of 60$", re.MULTILINE)
-    with heartbeat("a chapter") as status:
-        status.count, status.total = 3, 9
-        # As a training does in the kernel, where tqdm is switched off.
-        Path(os.environ["CALIB_PROGRESS_FILE"]).write_text("training: 12 of 60", "utf-8")
-        end = time.monotonic() + 600
-        while not expected.search(said.getvalue()):
-            assert time.monotonic() < end
-            time.sleep(0.01)
-    assert "CALIB_PROGRESS_FILE" not in os.environ

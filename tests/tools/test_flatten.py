@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.tiny_book import LABELS, write_tiny_book
+from tests.tiny_book import LABELS
 from tools.sources.book import Book
 from tools.sources.colab_notebook import colab_notebook
 from tools.sources.flatten import Flattener
@@ -190,9 +189,3 @@ def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) ->
 def test_what_has_no_plain_form_is_an_error(book: Book, markdown: str, message: str) -> None:
     with pytest.raises(MystError, match=re.escape(message)):
         flat(book, markdown)
-
-
-def test_a_label_used_twice_is_an_error(tmp_path: Path) -> None:
-    book = Book(write_tiny_book(tmp_path, two="# Two\n\n(one)=\n## Again\n"))
-    with pytest.raises(MystError, match=r"02-two\.md: label 'one' is in notebooks/01-one\.md too"):
-        _ = book.labels

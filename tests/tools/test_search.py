@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.book.script_page import script_page
-from tools.finishing.search import sections
+from tests.tiny_book import write_tiny_book
+from tools.finishing.search import sections, write_search
+from tools.sources.book import Book
+from tools.sources.errors import MystError
 
 PAGE = """<html><body><h1>Not in the article</h1><article class="bd-article">
 <section id="bins"><h1><span class="section-number">2. </span>Bins<a class="headerlink">#</a></h1>
@@ -183,3 +187,20 @@ def test_what_is_nowhere_is_not_guessed(results: Any, question: str) -> None:
     found, said = results(question)
     assert (found == []) == ("No section" in said)
     assert question == "ens" or found == []
+
+
+def test_a_page_of_another_theme_stops_the_build(tmp_path: Path) -> None:
+    book = Book(write_tiny_book(tmp_path / "book"))
+
+    def write(names: Iterable[str], text: str) -> None:
+        for name in names:
+            (tmp_path / f"{name}.html").parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / f"{name}.html").write_text(text, "utf-8")
+
+    (tmp_path / "_static").mkdir()
+    write(["search", *book.pages], "<h1>One</h1>")
+    with pytest.raises(MystError, match="has no section"):
+        write_search(tmp_path, book)
+    write(book.pages, '<article class="bd-article"><section id="a"><h1>A</h1></section></article>')
+    with pytest.raises(MystError, match=r"search\.html .*bd-search-container"):
+        write_search(tmp_path, book)

@@ -1,4 +1,4 @@
-"""The one style sheet holds what the pages use, and the page asks for nothing else."""
+"""The one style sheet holds what the pages use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tools.finishing.lighten import icon_paths, lighten, with_icons
 from tools.finishing.stylesheet import one_sheet
 
 PAGE = '<html data-theme="auto"><body><p class="lead" id="top">A <b>word</b>.</p></body></html>'
@@ -52,49 +51,6 @@ def test_addresses_follow_the_sheet_to_its_new_place() -> None:
     assert found == 'p{background: url("x/y.svg?v=1")}'
     data = 'p{background:url("data:image/svg+xml;a")}'
     assert sheet(data) == data
-
-
-def test_an_icon_is_drawn_in_the_page() -> None:
-    icons = icon_paths('x={sun:[512,512,[],"f185","M1 2z"],"arrow-up":[384,512,[1],"f062","M3z"]}')
-    assert icons == {"sun": ("512", "512", "M1 2z"), "arrow-up": ("384", "512", "M3z")}
-    drawn = with_icons('<i class="mine fa-solid fa-arrow-up fa-lg" title="Up"></i>', icons)
-    assert drawn == (
-        '<svg class="mine svg-inline--fa fa-arrow-up fa-lg" aria-hidden="true" '
-        'role="img" viewBox="0 0 384 512"><path fill="currentColor" d="M3z"/></svg>'
-    )
-
-
-def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:
-    static = tmp_path / "_static"
-    (static / "scripts").mkdir(parents=True)
-    (static / "a.css").write_text('@import "b.css"; p { top: 0 }', "utf-8")
-    (static / "b.css").write_text("b { top: 1px }", "utf-8")
-    (static / "scripts/fontawesome.js").write_text('x={sun:[1,1,[],"f1","M0z"]}', "utf-8")
-    (static / "one.js").write_text('"use strict";', "utf-8")
-    (static / "two.js").write_text("two = 2", "utf-8")
-    (static / "documentation_options.js").write_text("const O = {};", "utf-8")
-    text = """<html><head>
-    <link rel="stylesheet" type="text/css" href="../_static/a.css?v=1" />
-    <script src="../_static/documentation_options.js"></script>
-    <script src="../_static/one.js?v=2"></script>
-    <script>DOCUMENTATION_OPTIONS.x = 1;</script>
-    <script defer src="../_static/two.js"></script>
-    <script src="../searchindex.js"></script>
-    </head><body><button class="search-button-field" title="Search" aria-label="Search"></button>
-    <p aria-level="2" class="caption" role="heading"><span class="caption-text">Appendix</span></p>
-<ul class="a"><li>A</li></ul><p><b><i class="fa-solid fa-sun"></i></b></p>
-    </body></html>"""
-    (tmp_path / "pages").mkdir()
-    (tmp_path / "pages/one.html").write_text(text, "utf-8")
-    lighten(tmp_path)
-    page = (tmp_path / "pages/one.html").read_text("utf-8")
-    assert page.count("<link") == 1
-    assert page.count(" src=") == 1
-    assert "OPTIONS.x" not in page
-    assert "searchindex" not in page
-    assert (static / "book.css").read_text("utf-8") == "b{top: 1px}p{top: 0}"
-    code = ';\nconst O = {};\n;\n"use strict";\n;\ntwo = 2\n'
-    assert (static / "book.js").read_text("utf-8") == code
 
 
 def test_what_scripts_make_keeps_its_rules() -> None:

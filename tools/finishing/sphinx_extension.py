@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import suppress
 from functools import cache
+from html import escape
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any
@@ -21,7 +22,6 @@ from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
 from tools.finishing.interactive import placed, plays_in
-from tools.finishing.metadata import citation
 from tools.finishing.pages import replaced
 from tools.sources.book import Book
 from tools.sources.errors import MystError
@@ -65,6 +65,23 @@ def _finish_page(
 @cache
 def _book() -> Book:
     return Book()
+
+
+def citation(book: Book, page: str) -> str:
+    """For Google Scholar: tags of the course on its first page, elsewhere of a part of it."""
+    tags = {
+        "title": book.title(page),
+        "author": book.config["author"],
+        "publication_date": re.findall(r"\d{4}", book.config["copyright"])[0],
+        "language": book.config["sphinx"]["config"]["language"],
+    }
+    if page != book.front_page:
+        tags["inbook_title"] = book.config["title"]
+    if book.website:
+        tags["fulltext_html_url"] = f"{book.website}{page}.html"
+    return "\n".join(
+        f'<meta name="citation_{name}" content="{escape(said)}">' for name, said in tags.items()
+    )
 
 
 def _with_answers(body: str) -> str:

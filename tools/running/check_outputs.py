@@ -7,7 +7,8 @@ run to which a profile gave other parameters has nothing stored to be compared w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from difflib import unified_diff
 from pathlib import Path
@@ -20,15 +21,16 @@ from nbval.plugin import IPyNbCell, coalesce_streams, find_metadata_tags, nocolo
 
 from tools.running.notebook_pictures import difference, of_cell, small
 from tools.sources.book import figure_of
-from tools.sources.locations import committed, place
+from tools.sources.locations import ANSWER, INSTALLS, committed, place
 from tools.sources.opening import lower_picture
-from tools.sources.pairing import paired
 
 # Neither what nbval leaves out nor figures, which are compared as pictures.
 LEFT_OUT = (
     *("metadata", "output_type", "name", "execution_count"),
     *("image/png", "image/jpeg", "image/svg+xml"),
 )
+# Above folded code, in Colab alone.
+TITLE = re.compile(r"\A# @title .*\n")
 SHOWN = 2
 AGAIN = "If the change is wanted: `make notebooks`, and read the diff."
 
@@ -107,3 +109,35 @@ def compare_figures(page: str, stored: NotebookNode, run: NotebookNode) -> str:
             if found := difference(of_cell(cell), small(drawn) if drawn else None):
                 said.append(f"{place(page, cell.source)}: {figure['name']}: {found}")
     return "\n".join(said)
+
+
+def paired(
+    stored: NotebookNode, run: NotebookNode
+) -> Iterator[tuple[NotebookNode, NotebookNode | None]]:
+    """Each code cell of a committed notebook, and the page's; None for one only readers use.
+
+    Raises:
+        ValueError: The code of the two is not the same.
+    """
+    waiting = [cell for cell in run.cells if cell.cell_type == "code"]
+    for cell in stored.cells:
+        if cell.cell_type == "code":
+            if cell.source == ANSWER or cell.source.startswith(INSTALLS):
+                yield cell, None
+            elif waiting and _is_form_of(cell.source, waiting[0]):
+                yield cell, waiting.pop(0)
+            else:
+                raise ValueError(_differ(cell))
+    if waiting:
+        raise ValueError(_differ(waiting[0]))
+
+
+def _is_form_of(source: str, own: NotebookNode) -> bool:
+    """Whether this is a cell's code as Colab shows it: below a title, parameters in a form."""
+    if "parameters" in own.metadata.get("tags", []):
+        return f"\n{own.source}\n" in f"\n{source}\n"
+    return TITLE.sub("", source) == TITLE.sub("", own.source)
+
+
+def _differ(cell: NotebookNode) -> str:
+    return f"what was run is not the notebook's code: `make book` again\n\n{cell.source}"

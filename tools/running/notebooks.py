@@ -26,7 +26,6 @@ from tools.sources.errors import plainly
 from tools.sources.locations import committed, place
 from tools.sources.myst import naming
 from tools.sources.opening import lower_picture, raise_picture
-from tools.sources.pairing import paired
 from tools.sources.readme import README, update
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]\d)")
@@ -44,7 +43,8 @@ def make(book: Book, page: str, execute: bool) -> None:
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
-        # These bring papermill, which takes a second.
+        # These bring nbval and papermill, which take a second each.
+        from tools.running.check_outputs import paired
         from tools.running.execute import run
         from tools.running.notebook_pictures import kept, of_cell, show
 

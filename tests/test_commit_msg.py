@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-HOOK = Path(__file__).parents[2] / ".githooks/commit-msg"
+HOOK = Path(__file__).parents[1] / ".githooks/commit-msg"
 
 
 @pytest.mark.parametrize(
