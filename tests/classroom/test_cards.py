@@ -13,7 +13,7 @@ from classroom.goals import assignment_names
 from classroom.known import asked
 from classroom.notebooks import notebook
 from classroom.submission import Cell, Submission, submission_of
-from tests.classroom.test_feedback import EVIL, give
+from tests.classroom.results_on_disk import EVIL, give
 from tests.classroom.tiny_class import answers, hand_in, make_class
 
 SECRET = b"of the tests of the cards"

@@ -9,22 +9,7 @@ import pytest
 
 from classroom.checks import Check, Raised, close, equal, partly, raises
 from classroom.judge import CONSTANTS, guessable, kind, mark
-from classroom.run import Outcome, raised
-
-
-def test_judges() -> None:
-    assert close([1, 2])(np.array([1.0, 2.0 + 1e-9]))
-    assert close(np.nan)(float("nan"))
-    assert not close([1, 2])([1, 2, 3])
-    assert not close(1.0)(True)
-    assert not close(1.0)("1")
-    assert not close([1.0, 2.0])([[1.0, 2.0]])
-    assert equal({"b": [1], "a": "x"})({"a": "x", "b": (1,)})
-    assert not equal(1)(True)
-    assert not equal(0)(None)
-    assert raises(ValueError)(Raised("UnicodeError", ("ValueError",)))
-    assert not raises(Exception)(Raised("NotImplementedError", ("Exception",)))
-    assert not raises(ValueError)("ValueError")
+from classroom.run import Outcome
 
 
 @pytest.mark.parametrize("judge", [close(0.25), equal([1, 2]), raises(ValueError), lambda a: a > 3])
@@ -93,13 +78,6 @@ def test_who_raises_always_earns_nothing() -> None:
     assert not guessable(checks)
     assert earned(error, error) == earned(error, error, error) == 0
     assert earned(error, error, Outcome(4)) == 3
-
-
-@pytest.mark.parametrize(
-    "described", [None, [], {}, {"types": 3}, {"types": [None, "1234", "print", "int"]}, "x"]
-)
-def test_only_names_of_built_in_exceptions_come_out(described: Any) -> None:
-    assert raised(described) == Raised("Exception")
 
 
 def test_kinds_tell_no_value_and_no_length() -> None:

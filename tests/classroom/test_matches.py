@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
-from classroom import collect
-from classroom.goals import assignment_names
 from classroom.matches import PUBLIC, matches, trees_of
-from classroom.notebooks import reference_of, stubs
-from classroom.secret import make_secret
-from classroom.solution import with_answers
-from classroom.variants import variant_of
 
 LONG = """
 def error(probs, labels, n_bins):
@@ -71,27 +63,3 @@ def test_code_that_upsets_a_parser_costs_nobody_else(bombs: list[str]) -> None:
     between = {f"b{number}": [bomb] for number, bomb in enumerate(bombs)}
     handed_in = {"ada": [LONG], **between, "cy": [DISGUISED]}
     assert matches(handed_in, FUNCTIONS) == [("error", "ada, cy")]
-
-
-@pytest.mark.parametrize("name", assignment_names())
-def test_the_public_solution_and_the_reference_are_recognised(name: str, tmp_path: Path) -> None:
-    """Pasted, with other names for its variables: at least half of the functions are found."""
-    variant = variant_of(name, make_secret(tmp_path, "of the tests"), "3")
-    pasted = "\n".join(with_answers(name, variant, stub) for stub in stubs(name))
-    for word in {*re.findall(r"^ +(\w+) = ", pasted, re.MULTILINE)}:
-        pasted = re.sub(rf"\b{word}\b(?!=)", f"{word}_2", pasted)
-    hand_in(tmp_path, name, "ada", pasted)
-    hand_in(tmp_path, name, "bo", reference_of(name))  # which answers every sheet
-    found = {people: same for same, people in collect.matches_of(tmp_path, name)}
-    same = found[f"ada, {PUBLIC}"]
-    assert len(same.split(", ")) >= len(collect.functions_of(name)) / 2
-    assert len(found[f"bo, {collect.REFERENCE}"].split(", ")) >= 2
-    assert same in (tmp_path / "collected" / name / "matches.csv").read_text("utf-8-sig")
-
-
-def hand_in(folder: Path, name: str, student: str, source: str) -> None:
-    """Put a notebook with one cell where `collect` puts it."""
-    place = folder / "collected" / name / student
-    place.mkdir(parents=True)
-    code = {"cell_type": "code", "metadata": {}, "source": source, "outputs": []}
-    (place / "submission.ipynb").write_text(json.dumps({"cells": [code]}), "utf-8")

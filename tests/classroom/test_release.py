@@ -5,10 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import html
-import math
 import re
-import stat
-import subprocess
 from functools import cache, partial
 from pathlib import Path
 
@@ -17,19 +14,16 @@ import numpy as np
 import pytest
 
 from classroom import ClassroomError
-from classroom.goals import ASSIGNMENTS, load, read_goals
+from classroom.goals import read_goals
 from classroom.known import example
 from classroom.notebooks import (
     fingerprint,
     notebook,
-    rendered,
     source_of,
-    with_values,
 )
 from classroom.release import LONG, all_text, data_of, hidden_lines, leaked, release
-from classroom.secret import generator, make_secret, read_secret
 from classroom.solution import solution
-from classroom.variants import PUBLISHED, SHEETS, Code, variant_of
+from classroom.variants import PUBLISHED, SHEETS, variant_of
 from tools.sources.book import Book
 
 REPOSITORY = Path(__file__).parents[2]
@@ -186,17 +180,6 @@ def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
     assert len({path.read_bytes() for path in files}) == len(files)
 
 
-def test_values_differ_and_reach_the_text() -> None:
-    texts = set()
-    for sheet in SHEETS:
-        variant = variant_of("measuring", SECRET, sheet)
-        text = all_text(notebook("measuring", SECRET, sheet))
-        assert f"n_bins = {variant['n_bins']}\n" in text
-        assert f"**at least {variant['min_size']} rows**" in text
-        texts.add(text)
-    assert len(texts) == len(SHEETS)
-
-
 def test_a_table_tells_the_teacher_what_each_sheet_asks(room: Path) -> None:
     for name in NAMES:
         with (room / f"teacher/{name}/variants.csv").open(encoding="utf-8-sig") as file:
@@ -235,73 +218,3 @@ def test_the_marked_samples(room: Path, name: str) -> None:
         assert sum(points(earned) for earned, _ in marks) == points(total[0])
         assert int(total[1]) == question.points
     assert example(room, name, "Question 1: none") == ""
-
-
-def test_the_secret_is_the_owners_alone(tmp_path: Path) -> None:
-    secret = make_secret(tmp_path / "class")
-    assert len(secret) == 64
-    assert stat.S_IMODE((tmp_path / "class/secret").stat().st_mode) == 0o600
-    assert make_secret(tmp_path / "class") == read_secret(tmp_path / "class") == secret
-    assert make_secret(tmp_path / "other") != secret
-    with pytest.raises(ClassroomError, match="another secret"):
-        make_secret(tmp_path / "class", key="another one")
-    with pytest.raises(ClassroomError, match="can be guessed"):
-        make_secret(tmp_path / "third", key="short")
-    with pytest.raises(ClassroomError, match="has no secret"):
-        read_secret(tmp_path / "third")
-
-
-def test_the_stream_depends_on_all_its_words() -> None:
-    draws = [
-        generator(*words).random()
-        for words in [(b"a", "b"), (b"a", "b"), (b"a", "c"), (b"b", "b"), (b"a", "b", ""), (b"a",)]
-    ]
-    assert draws[0] == draws[1]
-    assert len(set(draws)) == 5
-
-
-def test_values_of_a_text_and_of_a_cell() -> None:
-    assert rendered("{{ a }} of {{ b }}", {"a": "1", "b": "{{ a }}"}) == "1 of {{ a }}"
-    with pytest.raises(ClassroomError, match="no value c"):
-        rendered("{{ c }}", {"a": "1"})
-    assert with_values('a = 1\nb = "x"', {"a": 2, "b": "y", "c": 3}) == 'a = 2\nb = "y"'
-    with pytest.raises(ClassroomError, match="no value for b"):
-        with_values("a = 1\nb = 2", {"a": 1})
-    example = "x = 1\nexpected_x = [\n    1,\n    2,\n]\nprint(x)"
-    values = {"expected_x": [0.1 + 0.2, math.nan, None]}
-    written = "x = 1\nexpected_x = [0.3, np.nan, None]\nprint(x)"
-    assert with_values(example, values, ("expected_",)) == written
-    long = with_values("given_y = 1", {"given_y": np.full((3, 3), 1 / 3)})
-    assert max(map(len, long.splitlines())) <= 70
-    names: dict[str, object] = {"np": np}
-    exec(long, names)
-    np.testing.assert_allclose(names["given_y"], 1 / 3, atol=1e-6)
-    assert with_values("given_k = 1", {"given_k": Code("kinds + 1")}) == "given_k = kinds + 1"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_goals_are_whole(name: str) -> None:
-    goals = read_goals(name)
-    for chapter in goals.chapters:
-        assert (REPOSITORY / f"notebooks/{chapter}.md").exists()
-    for question in goals.questions.values():
-        assert question.points > 0
-        assert question.goal.endswith(".")
-        assert question.hint.endswith(".")
-        assert bool(question.rubric) == (question.kind == "read")
-    assert (ASSIGNMENTS / name / f"{name}.md").exists()
-
-
-def test_unknown_assignments_are_named() -> None:
-    with pytest.raises(ClassroomError, match="no assignment 'nothing'; there are diagnosing"):
-        read_goals("nothing")
-    with pytest.raises(ClassroomError, match="no assignment"):
-        load("../measuring/x")
-
-
-def test_git_ignores_the_folder_of_a_class_under_any_name(tmp_path: Path) -> None:
-    git = ["git", "-C", str(tmp_path)]
-    subprocess.run([*git, "init", "--quiet"], check=True)
-    make_secret(tmp_path / "autumn")
-    said = subprocess.run([*git, "status", "--short"], check=True, capture_output=True).stdout
-    assert said == b""

@@ -9,9 +9,9 @@ import pytest
 
 from classroom import run
 from classroom.bubblewrap import Limits
-from classroom.checks import Check, close, follows
+from classroom.checks import Check, Raised, close, follows
 from classroom.judge import mark
-from classroom.run import Runner
+from classroom.run import Runner, raised
 from classroom.sandbox import Ended, Late
 from classroom.submission import Cell, Submission
 from classroom.variants import SHEETS, variant_of
@@ -124,3 +124,10 @@ def test_one_clock_ends_all_processes_and_what_was_right_counts(
     # Nor does a process start once the time is over.
     assert why(["right", "right"], 1e-9) == ["late", "late"]
     assert Scripted.started == []
+
+
+@pytest.mark.parametrize(
+    "described", [None, [], {}, {"types": 3}, {"types": [None, "1234", "print", "int"]}, "x"]
+)
+def test_only_names_of_built_in_exceptions_come_out(described: Any) -> None:
+    assert raised(described) == Raised("Exception")

@@ -9,12 +9,8 @@ import pytest
 from classroom import ClassroomError
 from classroom.goals import read_goals
 from classroom.table import fill
+from tests.classroom.handing_in import WORKSHEET
 
-WORKSHEET = """식별자,성명,성적,최대 성적,마지막 수정 (제출),마지막 수정 (성적)
-참여자 7,Ada L,3,12,-,
-참여자 1234567,"Kim, Jiwoo",,12,-,
-참여자 8,Nobody,,12,-,
-"""
 GRADEBOOK = """Student,ID,SIS Login ID,Section,Measure by group (99),Final
     Points Possible,,,,12,100
 "Lovelace, Ada",7,ada,1,3,0

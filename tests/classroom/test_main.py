@@ -1,7 +1,7 @@
-"""A class of forty, half on Moodle and half on Canvas: from their exports to their tables.
+"""The commands: errors in a line, and a class of forty from its exports to its tables.
 
-Files come late, twice, renamed, damaged or not at all, Moodle and Canvas speak German, and some
-students of the one have the name of a student of the other.
+Half of the class are on Moodle and half on Canvas. Files come late, twice, renamed, damaged or not
+at all, both speak German, and some students of the one have the name of a student of the other.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pytest
 from classroom import grade, notebooks
 from classroom.__main__ import main
 from classroom.platforms import read_path
+from tests.classroom.handing_in import notebook_of, zipped
 from tests.classroom.tiny_class import Q1, STUBS, answers, code, make_class, need_sandbox, notebook
 
 # What was handed in, and the points that a teacher gives for its answer in words; behind it, those
@@ -108,19 +109,13 @@ def of_canvas() -> Iterator[tuple[str, bytes]]:
             yield f"{place}_{name}", content(kind)
 
 
-def zipped(file: str, members: Iterator[tuple[str, bytes]]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for minute, (name, data) in enumerate(members):
-            archive.writestr(zipfile.ZipInfo(name, (2026, 11, 21, 12, minute, 0)), data)
-
-
 def rows_of(file: str | Path, sign: str = ",") -> list[list[str]]:
     with Path(file).open(encoding="utf-8-sig", newline="") as table:
         return list(csv.reader(table, delimiter=sign))
 
 
 @pytest.fixture
-def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def forty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The class, graded, with the points of its written answers."""
     need_sandbox()
     folder = make_class(tmp_path, monkeypatch)
@@ -181,10 +176,10 @@ def write(file: str, rows: list[list[str]], sign: str = ",") -> None:
         csv.writer(table, delimiter=sign).writerows(rows)
 
 
-def test_forty_students_from_two_platforms_and_back(room: Path) -> None:
+def test_forty_students_from_two_platforms_and_back(forty: Path) -> None:
     assert len(MOODLE | CANVAS) == 40
-    zipped("moodle.zip", of_moodle())
-    zipped("canvas.zip", of_canvas())
+    zipped(Path("moodle.zip"), dict(of_moodle()))
+    zipped(Path("canvas.zip"), dict(of_canvas()))
     run("collect", "tiny", "moodle.zip", "canvas.zip")
     run("grade", "tiny")
     # One more comes after the others were graded.
@@ -194,7 +189,7 @@ def test_forty_students_from_two_platforms_and_back(room: Path) -> None:
     run("collect", "tiny", "later.zip")
     run("grade", "tiny")
     run("scores")
-    mark(room)
+    mark(forty)
 
     write("worksheet.csv", [*WORKSHEET, *(worksheet(n, "") for n in MOODLE)], ";")
     run("return", "tiny", "--table", "worksheet.csv")
@@ -227,3 +222,40 @@ def test_forty_students_from_two_platforms_and_back(room: Path) -> None:
         for number, page in pages.items():
             earned = f"{POINTS[number]} of 10 points" if number in POINTS else "This is not a zero"
             assert earned in page
+
+
+def test_errors_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["collect", "lab", "moodle.zip"],
+        ["grade", "lab"],
+        ["return", "lab"],
+        ["release", "lab", "--key", "short"],
+    ):
+        assert main(words) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+    with pytest.raises(SystemExit):
+        main(["release", "nothing"])
+    assert "measuring" in capsys.readouterr().err
+
+
+def test_the_terminal_is_not_steered(
+    tmp_path: Path, room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = zipped(tmp_path / "a.zip", {"choi_8_64_\x1b[2J.ipynb": notebook_of()})
+    assert main(["collect", "measuring", str(export), "--class", str(room)]) == 0
+    assert "canvas-8 choi_8_64_?[2J.ipynb: taken, sheet 4." in capsys.readouterr().out
+
+
+def test_exam_says_what_to_print_and_what_to_keep(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["exam", "--class", str(room)]) == 0
+    assert capsys.readouterr().out == (
+        f"Print for the students: {room}/teacher/midterm-A.html\n"
+        f"Keep to yourself: {room}/teacher/midterm-A-key.html\n"
+    )

@@ -54,25 +54,6 @@ def test_the_class_of_three(
         assert SECONDS.sub("s", said) == SECONDS.sub("s", expected)
 
 
-def test_errors_are_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for words in (
-        ["collect", "lab", "moodle.zip"],
-        ["grade", "lab"],
-        ["return", "lab"],
-        ["release", "lab", "--key", "short"],
-    ):
-        assert main(words) == 1
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert len(captured.err.splitlines()) == 1
-    with pytest.raises(SystemExit):
-        main(["release", "nothing"])
-    assert "measuring" in capsys.readouterr().err
-
-
 def test_the_guide_says_how_long_a_submission_may_take() -> None:
     short, lab = (60 + 4 * read_goals(name).seconds for name in ("measuring", "lab"))
     assert f"which is {short:g} seconds, or {lab / 60:g} minutes for the lab" in GUIDE
@@ -101,15 +82,3 @@ def test_the_tables_hold_all_chapters_and_all_questions(tmp_path: Path) -> None:
         for question in found.questions.values():
             assert f"| {question.name} | {question.goal} | {question.points:g} |" in goals
             assert not question.hint or question.hint not in goals
-
-
-def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools.sources.generated import parts, reads
-
-    monkeypatch.chdir(REPOSITORY)
-    scripts = {script.as_posix(): script for script in parts()}
-    goals = {f"classroom/assignments/{name}/goals.toml" for name in assignment_names()}
-    assert {path.as_posix() for path in reads(scripts["book/tables/goals.py"])} == goals
-    found = {path.as_posix() for path in reads(scripts["book/tables/syllabus.py"])}
-    assert found > goals | {"_toc.yml", "notebooks/ece-and-mce.md"}
-    assert reads(scripts["book/tables/recalibrators.py"]) == []
