@@ -25,7 +25,6 @@ from calib_utils.training.data import (
     channel_statistics,
     load_digits,
     load_splits,
-    train_validation_split,
 )
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
@@ -44,5 +43,4 @@ __all__ = [
     "load_splits",
     "predict_logits",
     "train",
-    "train_validation_split",
 ]
