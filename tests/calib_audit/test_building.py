@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from calib_audit import report
-from tests.calib_audit.months import month, write
 from tests.calib_audit.samples import BENT, HAPPENED, LABEL, SCORE, cells, of_patients
 
 
@@ -44,19 +41,6 @@ def test_report_needs_no_blocks_in_other_rows_for_the_fit() -> None:
     assert found.recalibrators.how.startswith(f"fitted on {len(others['label']):,} other rows")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write(tmp_path_factory.mktemp("month") / "files", month(6_000), 6)
-
-
-def test_report_fits_recalibrators_for_a_folder_on_a_file(folder: Path) -> None:
-    found = report(folder, fit=month(3_000, seed=5))
-    assert found.recalibrators is not None
-    assert "fitted on 3,000 other rows, judged on 6,000" in found.recalibrators.how
-    with pytest.raises(ValueError, match="fit: expected rows that the report does not use"):
-        report(folder, fit=month(6_000))
-
-
 def test_report_refuses_a_fit_of_another_kind() -> None:
     with pytest.raises(ValueError, match="fit: expected score"):
         report(
@@ -69,17 +53,24 @@ def test_report_refuses_a_fit_of_another_kind() -> None:
     ("named", "message"),
     [
         ({"score": "label"}, "found 'label' for both"),
-        ({"tolerance": "2"}, "tolerance: expected above 0"),
+        ({"tolerance": 0}, "^tolerance: expected above 0"),
+        ({"relative_tolerance": 0}, "^relative_tolerance: expected above 0"),
         ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
         ({"monitor": True}, "monitor: expected together with"),
         ({"classes": "ab"}, "classes: expected several in a list"),
         ({"group": 3}, "3: there is no such column"),
+        ({"cross_fit": 1}, "cross_fit: expected 0, or 2 folds or more"),
         ({"baseline": "base.json"}, "baseline: expected together with time="),
     ],
 )
 def test_report_refuses_what_cannot_be_asked_for(named: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         report({"score": SCORE, "label": LABEL}, **({"cross_fit": 0} | named))
+
+
+def test_report_refuses_prices_of_several_classes() -> None:
+    with pytest.raises(ValueError, match="prices: expected one score in a row"):
+        report({"probs": np.eye(3), "labels": [0, 1, 2]}, prices=(1, 1))
 
 
 def test_report_refuses_more_rows_in_blocks_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from calib_audit.columns import choose_columns
 from calib_audit.words import roles
 from calib_utils import metrics
 from tests.calib_audit import DECIDED, rows_of, written
+from tests.calib_audit.months import write
 from tests.calib_audit.samples import CLASS, LABEL, NAMES, PROBS, SCORE
 
 
@@ -131,7 +132,7 @@ def test_columns_called_as_the_labels_give_the_report_of_named_ones(
     expected = report(usual, **DECIDED)
     others = {"age": np.arange(300), "half": np.full(300, 0.5)}  # which are not of the model
     path = written(tmp_path / "a.csv", **{"": np.arange(300)}, **data, **others)
-    for source in (data, path):
+    for source in (data, path, write(tmp_path / "files", data, 3)):
         found = report(source, **DECIDED)
         assert found.measures == expected.measures
         assert found.columns.classes == tuple(map(str, names))

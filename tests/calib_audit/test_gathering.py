@@ -228,28 +228,19 @@ def test_weights_of_zero_do_not_count() -> None:
     assert f"{(~held).sum():,} rows have a weight of 0 and do not count" in found.read
 
 
-def test_weights_of_a_folder_are_those_of_its_rows(tmp_path: Path) -> None:
+def test_weights_may_be_the_names_of_folders(tmp_path: Path) -> None:
     """Of 20,000 rows every positive one was logged, and a tenth of the others."""
     rows = month(20_000)
     logged = (rows["label"] == 1) | (np.random.default_rng(1).random(20_000) < 0.1)
-    rows = {name: column[logged] for name, column in rows.items()}
-    rows["weight"] = np.where(rows["label"] == 1, 1.0, 10.0)
-    path = write(tmp_path / "files", rows, 5)
-    found, again = (report(path, weight="weight", cross_fit=0, **NAMED) for _ in range(2))
-    assert found.measures == again.measures
-    assert found.measures.n == len(rows["label"])
-    effective = rows["weight"].sum() ** 2 / (rows["weight"] ** 2).sum()
-    assert found.measures.effective == pytest.approx(effective)
-    truth = np.average(rows["label"], weights=rows["weight"])
-    assert found.measures.happened == pytest.approx(truth)
-    assert abs(found.measures.z) < 4
+    rows = taken(rows, logged)
+    weights = np.where(rows["label"] == 1, 1, 10)
     for weight in (1, 10):
-        (tmp_path / f"hive/weight={weight}").mkdir(parents=True)
-        part = {name: rows[name][rows["weight"] == weight] for name in ("score", "label")}
-        parquet.write_table(pa.table(part), tmp_path / f"hive/weight={weight}/a.parquet")
-    hive = report(tmp_path / "hive", weight="weight", cross_fit=0)
-    for name in ("n", "effective", "happened", "ece", "nll", "z", "error"):
-        assert getattr(hive.measures, name) == getattr(found.measures, name)
+        write(tmp_path / f"weight={weight}", taken(rows, weights == weight))
+    found = report(tmp_path, weight="weight", cross_fit=0).measures
+    expected = report(rows | {"weight": weights}, weight="weight", cross_fit=0).measures
+    assert found == expected
+    assert found.happened == pytest.approx(np.average(rows["label"], weights=weights))
+    assert abs(found.z) < 4
 
 
 @pytest.mark.parametrize(
@@ -347,6 +338,7 @@ DAMAGED: dict[str, tuple[Callable[[Path], None], str]] = {
     "nan": (changed("score", float("nan")), "row group 1: score: expected a value in each row"),
     "percent": (changed("score", 45.0), "row group 1: score: expected 0 to 1, found 45 in row 501"),
     "no label": (changed("label", None), "row group 1: label: expected a value in each row"),
+    "another label": (changed("label", 7), "row group 1: label: expected 0 or 1, .* in row 501"),
     "no date": (changed("day", None), "row group 1: day: expected a value in each row, found none"),
     "a thousand regions": (many_regions, "group: expected at most 1,000 values, found more"),
 }

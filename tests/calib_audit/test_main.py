@@ -187,6 +187,7 @@ BAD = {
     "wrong columns": ("a,b\n1,2\n", "label, score: expected a column 'label' and one of pred"),
     "text": ("score,label\n0.5,1\nhigh,0\n", "score: expected numbers, found 'high' in row 2"),
     "percent": ("score,label\n24.5,1\n80,0\n", "found 24.5 in row 1; if these are percent"),
+    "percent sign": ("score,label\n24%,1\n", "found '24%' in row 1; .* without a percent sign"),
     "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; name columns of log-odds"),
     "decimal comma": ('score,label\n"0,5",1\n', "write numbers with a point"),
     "missing label": ("score,label\n0.5,1\n0.2,\n", "label: .* found none in row 2.*--drop"),

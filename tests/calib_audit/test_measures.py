@@ -12,7 +12,6 @@ from scipy.stats import t as student
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
 
 from calib_audit import report
-from calib_audit.bin_sums import tally
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import auroc_of, binnings_of, calibration_line, larger_error
@@ -28,7 +27,7 @@ from calib_utils.metrics import (
     expected_calibration_error,
 )
 from calib_utils.metrics.bins import uniform_index
-from calib_utils.metrics.noise import block_noise, error_ends, root_ends_of_noise
+from calib_utils.metrics.noise import block_noise, error_ends, root_ends_of_noise, tally
 from tests.calib_audit import DECIDED, judged, points_of, taken
 from tests.calib_audit.samples import LABEL, SCORE, calibrated, copies, drawn, of_patients, too_high
 
@@ -203,10 +202,9 @@ def test_binnings_of_a_line_find_what_bins_alone_leave_open() -> None:
     assert rates[0.6][1] > rates[0.6][0] + 0.3
 
 
-@pytest.mark.parametrize("digits", [1, 12])
-def test_auroc_of_scores_is_that_of_scikit_learn(digits: int) -> None:
+def test_auroc_of_scores_with_ties_is_that_of_scikit_learn() -> None:
     data = calibrated(2_000)
-    score, label = data["score"].round(digits), data["label"]
+    score, label = data["score"].round(1), data["label"]
     area, _ = auroc_of(score, label == 1)
     assert area == pytest.approx(roc_auc_score(label, score), abs=1e-12)
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from calib_audit import Report, report, table_rows
-from calib_audit.bin_sums import BinSums, tally
+from calib_audit.bin_sums import BinSums
 from calib_audit.page import bars_of, is_rare
+from calib_utils.metrics.noise import tally
 
 pytest.importorskip("jinja2")
 

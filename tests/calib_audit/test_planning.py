@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from calib_audit import report, rows_for
-from calib_audit.bin_sums import BinSums, tally
+from calib_audit.bin_sums import BinSums
 from calib_audit.planning import rows_needed
 from calib_utils import metrics
+from calib_utils.metrics.noise import tally
 from tests.calib_audit.samples import drawn
 
 

@@ -297,14 +297,6 @@ def test_maps_per_group_are_none_of_several_classes_and_other_rows() -> None:
     assert maps_of(both | {"label": np.where(data["label"] == 1, "y", "n")}) == {}
 
 
-def test_maps_per_group_leave_a_tiny_group_undecided() -> None:
-    data = two_plans()
-    data["plan"] = np.where(np.arange(12_000) < 6, "tiny", data["plan"])
-    parts = {part.name: part for part in maps_of(data)["plan"].parts}
-    assert parts["tiny"].small
-    assert parts["a"].outcome == parts["b"].outcome == "within"
-
-
 @pytest.mark.parametrize("names", [["1.0", "2.0"], [" a", "b "], ["none", "some"]])
 def test_maps_per_group_know_the_names_in_the_data(names: list[str]) -> None:
     rng = np.random.default_rng(7)

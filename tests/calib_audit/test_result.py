@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from calib_utils._files import write_text
+from calib_audit import report
+from tests.calib_audit.samples import LABEL, SCORE
 
 
 def test_write_replaces_no_device(tmp_path: Path) -> None:
@@ -15,11 +16,12 @@ def test_write_replaces_no_device(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    found = report({"score": SCORE, "label": LABEL}, cross_fit=0)
     try:
-        write_text(pipe, "all of it")
-        assert os.read(reader, 100) == b"all of it"
+        found.write(json=pipe)
+        assert os.read(reader, 100_000).decode() == found.json()
     finally:
         os.close(reader)
     assert pipe.is_fifo()
     with pytest.raises(ValueError, match="found a folder"):
-        write_text(tmp_path, "")
+        found.write(json=tmp_path)

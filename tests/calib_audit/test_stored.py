@@ -172,19 +172,10 @@ def test_compare_reports_refuses_rows_in_blocks() -> None:
         compare_reports(found, in_blocks)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{}", "found something else"),
-        ("no", "found something else"),
-        ('{"format": 1}', "in format 3, .* make the report again"),
-    ],
-)
-def test_compare_reports_refuses_what_is_no_report(
-    months: Path, tmp_path: Path, text: str, message: str
-) -> None:
+@pytest.mark.parametrize("text", ["{}", "no"])
+def test_compare_reports_refuses_what_is_no_report(months: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
-    with pytest.raises(ValueError, match=rf"a\.json: expected .*{message}"):
+    with pytest.raises(ValueError, match=r"a\.json: expected .*found something else"):
         compare_reports(months / "may.json", tmp_path / "a.json")
 
 

@@ -322,36 +322,25 @@ def test_headline_asks_for_blocks_where_they_limit_it() -> None:
         assert int(blocks.replace(",", "")) == pytest.approx(rows * 122 / 38_400, rel=0.05)
 
 
-def test_headline_dates_alarms_on_the_last_days() -> None:
-    data = calibrated(45_000)
-    day = np.repeat(np.datetime64("2026-06-01") + np.arange(30), 1_500)
-    late = np.isin(day, day[-1] - np.arange(2))
-    data["label"] = happening(data["score"], np.where(late, -0.1, 0.0))
-    found = report(data | {"day": day}, time="day:D", cross_fit=0)
-    assert [span.name for span in found.times if span.alarm] == ["2026-06-29", "2026-06-30"]
-    assert (found.verdict.outcome, found.verdict.exit_code) == ("times", 5)
-    assert found.verdict.sentence.startswith(
-        "Trustworthy on average, but with alarms since 29 June 2026: it predicts "
-    )
-
-
-def test_headline_names_an_alarm_in_the_middle() -> None:
-    data = calibrated(15_000)
-    day = np.repeat(np.datetime64("2026-06-01") + np.arange(10), 1_500)
-    data["label"] = happening(data["score"], np.where(day == day[6_000], 0.15, 0.0))
-    found = report(data | {"day": day}, time="day:D", cross_fit=0).verdict
-    assert found.exit_code == 5
-    assert "but with an alarm on 5 June 2026: " in found.sentence
-
-
-def test_headline_tells_alarms_also_where_all_rows_are_beyond() -> None:
-    data = calibrated(15_000)
-    day = np.repeat(np.datetime64("2026-06-01") + np.arange(10), 1_500)
-    data["label"] = happening(data["score"], np.where(day >= day[9_000], -0.3, 0.0))
-    found = report(data | {"day": day}, time="day:D", cross_fit=0).verdict
-    assert found.overall == "beyond"
-    assert "too high by 1" in found.sentence
-    assert " Over time there are alarms since 7 June 2026. " in found.sentence
+@pytest.mark.parametrize(
+    ("days", "off", "gap", "exit_code", "said"),
+    [
+        (30, [28, 29], -0.1, 5, "Trustworthy on average, but with alarms since 29 June 2026: it"),
+        (10, [4], 0.15, 5, "but with an alarm on 5 June 2026: "),
+        (10, [6, 7, 8, 9], -0.3, 1, " Over time there are alarms since 7 June 2026. "),
+    ],
+    ids=["the last days", "one in the middle", "all rows are beyond"],
+)
+def test_headline_says_since_when_there_are_alarms(
+    days: int, off: list[int], gap: float, exit_code: int, said: str
+) -> None:
+    data, place = calibrated(1_500 * days), np.repeat(np.arange(days), 1_500)
+    data["label"] = happening(data["score"], np.where(np.isin(place, off), gap, 0.0))
+    data["day"] = np.datetime64("2026-06-01") + place
+    found = report(data, time="day:D", cross_fit=0)
+    assert [k for k, span in enumerate(found.times) if span.alarm] == off
+    assert found.verdict.exit_code == exit_code
+    assert said in found.verdict.sentence
 
 
 def test_written_spans_are_days_in_words() -> None:
