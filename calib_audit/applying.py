@@ -31,7 +31,7 @@ def apply_calibrator(
     score: str | None = None,
     group: str | None = None,
     rescale: bool = False,
-) -> int:
+) -> None:
     """Write a copy of a file as CSV with recalibrated predictions; all other columns are kept.
 
     Columns of logits or log-probabilities become columns of probabilities and are renamed
@@ -45,9 +45,6 @@ def apply_calibrator(
         group: the column of groups, for a map for each; by default that of the report that fitted
             them.
         rescale: whether rows of probabilities are divided by their sum.
-
-    Returns:
-        The number of rows.
 
     Raises:
         FileNotFoundError: if a file is not there.
@@ -100,7 +97,6 @@ def apply_calibrator(
             f"{min(new_groups)!r}; their rows get the common map",
             stacklevel=2,
         )
-    return reader.counts.read
 
 
 def _group_of(recalibrator: Recalibrator, named: str | None) -> str | None:

@@ -20,7 +20,7 @@ from calib_audit.probabilities import row_sums
 from calib_audit.rows import Rows
 from calib_utils._numerics import log_losses
 from calib_utils.metrics.bins import sums_per_bin
-from calib_utils.metrics.noise import squared_sums, tally
+from calib_utils.metrics.noise import squared_sums
 
 __all__ = [
     "BinSums",
@@ -31,8 +31,8 @@ __all__ = [
     "heaviness",
     "inside",
     "losses",
+    "order_of",
     "sums_of_blocks",
-    "tally",
     "worth",
 ]
 

@@ -42,8 +42,9 @@ def number(value: float, digits: int = 2) -> str:
     return _written(value, digits)
 
 
-def distinct(one: float, other: float, digits: int = 2) -> tuple[str, str]:
-    """Two numbers, with as many digits as it takes to tell them apart."""
+def distinct(one: float, other: float) -> tuple[str, str]:
+    """Two numbers with three digits after the point, or with as many as tell them apart."""
+    digits = 3
     while digits < 8 and number(one, digits) == number(other, digits):
         digits += 1
     return number(one, digits), number(other, digits)

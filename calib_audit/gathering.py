@@ -326,9 +326,7 @@ def sums_of(
     return sums
 
 
-def sums_of_file(
-    file: FolderFile, how: How, tell: Callable[[int], Any] = lambda rows: None
-) -> FileSums:
+def sums_of_file(file: FolderFile, how: How, tell: Callable[[int], Any]) -> FileSums:
     """Read a file, block by block: all of it counts, or nothing.
 
     Args:

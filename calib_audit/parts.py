@@ -17,21 +17,17 @@ from calib_audit.bin_sums import (
     confidences_of,
     heaviness,
     sums_of_blocks,
-    tally,
     worth,
 )
 from calib_audit.measures import Measures
 from calib_audit.rows import Rows
 from calib_utils.comparing.verdicts import holm
-from calib_utils.metrics.noise import noise_of_means
+from calib_utils.metrics.noise import noise_of_means, tally
 
 __all__ = [
     "BEYOND",
-    "EXIT",
-    "GROUPS",
     "LIMIT",
     "RELATIVE",
-    "TIMES",
     "UNDECIDED",
     "WITHIN",
     "Gap",
@@ -48,16 +44,15 @@ __all__ = [
     "judge_groups",
     "judge_parts",
     "left_wrong",
-    "outcome_of",
     "parted_by",
     "since",
 ]
 
-WITHIN, BEYOND, UNDECIDED, GROUPS, TIMES = "within", "beyond", "undecided", "groups", "times"
+WITHIN, BEYOND, UNDECIDED, _GROUPS, _TIMES = "within", "beyond", "undecided", "groups", "times"
 RELATIVE = (
     0.25  # of the rate of the rarer outcome: the largest error, unless another one is asked for
 )
-EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3, GROUPS: 4, TIMES: 5}  # 2 is bad input
+_EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3, _GROUPS: 4, _TIMES: 5}  # 2 is bad input
 _FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
 _MANY_BLOCKS = 50  # of equal size: with fewer, they do not tell how much their rows are alike
 _UNSURPRISING = 0.05  # the chance of as little noise, beside what is assumed of blocks
@@ -93,7 +88,7 @@ def check_limits(tolerance: float, relative: float = RELATIVE) -> None:
         )
 
 
-def outcome_of(interval: tuple[float, float], tolerance: float) -> str:
+def _outcome_of(interval: tuple[float, float], tolerance: float) -> str:
     """The verdict of an interval of the error."""
     low, high = interval
     return WITHIN if high <= tolerance else BEYOND if low > tolerance else UNDECIDED
@@ -516,15 +511,13 @@ class Verdict:
     @property
     def exit_code(self) -> int:
         """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 alarm in a span of time."""
-        return EXIT[self.outcome]
+        return _EXIT[self.outcome]
 
 
 def since(times: Sequence[Span]) -> str | None:
     """The span from which on most raise an alarm, one of the last two included; None without."""
     judged = [span for span in times if not span.small]
     alarms = [span.alarm for span in judged]
-    if not any(alarms):
-        return None
     begin = begins(alarms)
     later, together = sum(alarms[begin:]), " to " in judged[-1].name
     if 2 * later > len(alarms) - begin and any(alarms[-2:]) and not together:
@@ -568,17 +561,15 @@ def judge(
     limit = allowed(tolerance, relative, measures.predicted)
     if measures.error[0] > tolerance:
         limit = tolerance  # which is beyond question, whatever the rate
-    overall = outcome_of(measures.error, limit)
-    if overall == WITHIN and measures.happened in (0, 1):
-        overall = UNDECIDED
+    overall = _outcome_of(measures.error, limit)
     found = {part.outcome for parts in groups.values() for part in parts}
     alarm = any(span.alarm for span in times)
     if monitor:
-        outcome = TIMES if alarm else UNDECIDED if times[-1].blind else WITHIN
+        outcome = _TIMES if alarm else UNDECIDED if times[-1].blind else WITHIN
     elif overall == BEYOND:
         outcome = BEYOND
     elif BEYOND in found or alarm:
-        outcome = GROUPS if BEYOND in found else TIMES
+        outcome = _GROUPS if BEYOND in found else _TIMES
     else:
         outcome = UNDECIDED if UNDECIDED in found else overall
     return Verdict(outcome, overall, limit)

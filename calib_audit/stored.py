@@ -27,15 +27,9 @@ from calib_audit.parts import (
 from calib_audit.recalibrators import TriedRecalibrators
 from calib_utils.metrics.noise import squared_sums
 
-__all__ = [
-    "ALL_ROWS",
-    "Changes",
-    "as_json",
-    "bins_of_baseline",
-    "compare_reports",
-]
+__all__ = ["Changes", "as_json", "bins_of_baseline", "compare_reports"]
 
-ALL_ROWS = "all rows"
+_ALL_ROWS = "all rows"
 FORMAT = 3  # of the JSON, as in report.schema.json
 _SUMS = "count", "correct", "predicted", "squares", "spread"  # the rows of `BinSums.array`
 _PREDICTED = "top_label", "classes", "positive"  # what `Columns` knows of it
@@ -113,7 +107,7 @@ def _read_stored(given: Any, name: str) -> _Stored:
 
 def _stored(known: Mapping[str, Any]) -> _Stored:
     low, high = known["measures"]["error"]
-    sums = {ALL_ROWS: _bins_in(known["bins"])}
+    sums = {_ALL_ROWS: _bins_in(known["bins"])}
     for column, parts in known["groups"].items():
         sums |= {f"{column} {part['name']}": _bins_in(part["bins"]) for part in parts}
     predicted = {key: known["predicted"][key] for key in _PREDICTED}
@@ -166,7 +160,7 @@ def _bins_in(known: Mapping[str, Any]) -> BinSums:
     return BinSums(found)
 
 
-def bins_of_baseline(baseline: Any, n_bins: int, columns: Columns | None = None) -> np.ndarray:
+def bins_of_baseline(baseline: Any, n_bins: int, columns: Columns) -> np.ndarray:
     """The counts, correct predictions and summed predictions of an earlier report; of weighted rows
     those of Kish's effective number in each bin.
 
@@ -174,9 +168,8 @@ def bins_of_baseline(baseline: Any, n_bins: int, columns: Columns | None = None)
         ValueError: for other bins, or a report on something else than the ``columns`` predict.
     """
     stored = _read_stored(baseline, "baseline")
-    if columns is not None:
-        _check_predicted("baseline", stored.predicted, _predicted(columns))
-    found = stored.sums[ALL_ROWS].array
+    _check_predicted("baseline", stored.predicted, _predicted(columns))
+    found = stored.sums[_ALL_ROWS].array
     if found.shape[-1] != n_bins:
         raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
     masses, squared = found[COUNT], squared_sums(found)[0]

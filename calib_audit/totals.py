@@ -14,7 +14,6 @@ from calib_audit.bin_sums import (
     confidences_of,
     order_of,
     sums_of_blocks,
-    tally,
 )
 from calib_audit.exact_sums import (
     CELL_ENDS,
@@ -36,7 +35,7 @@ from calib_utils.metrics.bins import (
     sums_per_bin,
     uniform_index,
 )
-from calib_utils.metrics.noise import block_index, squared_sums
+from calib_utils.metrics.noise import block_index, squared_sums, tally
 
 __all__ = ["Totals", "shared_rows"]
 

@@ -350,7 +350,7 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
             return "No single map for all rows clearly helps."
         return "None of the calibration methods that were tried clearly helps."
     name = re.sub("(?<=[a-z])(?=[A-Z])", " ", best.name).capitalize()
-    nll = distinct(recalibrators.nll, best.nll, 3)
+    nll = distinct(recalibrators.nll, best.nll)
     text = f"{name} lowers its NLL from {nll[0]} to {nll[1]}"
     before, after = percent(recalibrators.ece), percent(best.ece)
     if before == after:
