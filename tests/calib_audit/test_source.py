@@ -110,9 +110,12 @@ def test_open_source_makes_columns_of_arrays_of_two_dimensions() -> None:
 
 
 def test_open_source_leaves_alone_what_else_is_in_a_file(tmp_path: Path) -> None:
-    images, names = np.zeros((300, 2, 2)), ["no", "yes"]
-    np.savez(tmp_path / "a.npz", images=images, names=names, score=SCORE, label=LABEL)
+    others = {"images": np.zeros((300, 2, 2)), "names": ["no", "yes"]}
+    others["notes"] = np.array([None, *range(299)], object)
+    np.savez(tmp_path / "a.npz", **others, score=SCORE, label=LABEL)
     assert rows_of(tmp_path / "a.npz").probs.tolist() == SCORE.tolist()
+    with pytest.raises(ValueError, match="it contains Python objects, which are not read"):
+        rows_of(tmp_path / "a.npz", score="notes")
 
 
 @pytest.mark.parametrize("n_classes", [1, 2])
