@@ -78,6 +78,8 @@ def test_choose_columns_leaves_shared_digits_and_letters_to_the_names() -> None:
         ("label,prob_a,prob_b,prob_c", {"classes": ["x", "c", "y"]}, "found 'c' for 'prob_b'"),
         ("label,prob_a,prob_b", {"positive": "c"}, "positive: expected one of 'a', 'b'"),
         ("label,score", {"classes": ["a", "b"]}, "classes: expected columns of several"),
+        ("label,prob_a,prob_b", {"classes": ["x", "x"]}, "classes: expected different names"),
+        ("label,logit_a,logit_b", {"positive": "a"}, "expected probabilities, found logits of"),
     ],
 )
 def test_choose_columns_refuses_what_cannot_be_guessed(

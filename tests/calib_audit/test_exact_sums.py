@@ -9,7 +9,6 @@ import pytest
 
 from calib_audit import report
 from calib_audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
-from calib_audit.rows import Rows
 from calib_audit.totals import Totals
 from calib_utils.metrics import accuracy
 from tests.calib_audit import bare, every_form, in_form, points_of, taken
@@ -20,7 +19,7 @@ from tests.calib_audit.samples import TIMES, too_high, too_high_of_classes
 def test_exact_sums_by_hand() -> None:
     """Three rows: 1/4 is wrong, 1/2 and 3/4 are right."""
     probs = np.array([0.25, 0.5, 0.75])
-    rows = Rows(probs, None, np.array([0, 1, 1]), {}, None, None)
+    rows = bare(probs, np.array([0, 1, 1]))
     sums = ExactSums(1)
     sums.add(rows)
     spread = 2 * 3 / 16 + 1 / 4
@@ -39,7 +38,7 @@ def test_exact_sums_by_hand() -> None:
 
 def test_exact_sums_of_tiny_probabilities() -> None:
     probs = np.full(1_000, 3e-8)
-    rows = Rows(probs, None, np.zeros(1_000, np.int64), {}, None, None)
+    rows = bare(probs, np.zeros(1_000, np.int64))
     sums = ExactSums(15)
     sums.add(rows)
     assert in_bins(sums.bins).predicted == pytest.approx(3e-8, rel=0.01)

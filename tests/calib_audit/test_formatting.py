@@ -37,7 +37,7 @@ def test_printable_leaves_no_cell_that_commands_a_terminal_or_turns_a_page(
         data = tmp_path / "a.parquet"
     plain = "a[2Jbcd e" if kind == "csv" else "a[2Jbcd  e"
     named = {"label": f"class {plain}", "positive": "yes a[2Jbcd  e", "group": f"site {plain}"}
-    found = report(data, **named, **DECIDED)  # type: ignore[arg-type]
+    found = report(data, **named, **DECIDED)
     assert [part.name for part in found.groups[f"site {plain}"]] == ["other", "ward a[2Jbcd  e"]
     for text in (found.text(), found.html(), found.json(), repr(found)):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)

@@ -97,7 +97,7 @@ def test_gather_finds_the_same_in_a_frame_csv_npz_parquet_and_a_folder(
     keep_at_most(most, monkeypatch)
     table = pa.table(rows)
     arrow_csv.write_csv(table, tmp_path / "a.csv")
-    np.savez(tmp_path / "a.npz", **rows)  # type: ignore[arg-type]
+    np.savez(tmp_path / "a.npz", **rows)
     parquet.write_table(table, tmp_path / "a.parquet")
     forms = [
         rows,
@@ -282,7 +282,7 @@ def test_read_folder_does_not_read_on_after_the_end(tmp_path: Path) -> None:
     told: list[int] = []
     sums = _in_threads(opened.files, how_of(opened), told.append)
     first = next(sums)
-    sums.close()  # type: ignore[attr-defined]
+    sums.close()
     assert first.counts.read <= sum(told) < 3_000
     assert first.counts.read == opened.files[0].rows
 

@@ -8,7 +8,6 @@ from scipy.special import expit, logit
 
 from calib_audit import report
 from calib_audit.lots import Lots, drawn
-from calib_audit.rows import Rows
 from tests.calib_audit import bare, keep_at_most
 from tests.calib_audit.samples import of_patients
 
@@ -24,7 +23,7 @@ def test_numbers_of_rows_are_splitmix64() -> None:
 
     assert next_of(1234567) == 6457827717110365317  # the first of the reference, of that seed
     probs = np.array([[0.25, 0.75], [0.5, 0.5]])
-    rows = Rows(probs, None, np.array([1, 0]), {}, None, None)
+    rows = bare(probs, np.array([1, 0]))
     for row, label, lot in zip(probs, rows.labels, Lots(9, False).numbers_of(rows), strict=True):
         state = 9
         for bits in (*row.view(np.uint64).tolist(), int(label)):
@@ -34,7 +33,7 @@ def test_numbers_of_rows_are_splitmix64() -> None:
 
 def test_numbers_of_rows_are_the_same_for_zeros_of_both_signs() -> None:
     logits = np.array([[0.0, 1.0], [-0.0, 1.0]])
-    rows = Rows(expit(logits), logits, np.array([1, 1]), {}, None, None)
+    rows = bare(expit(logits), np.array([1, 1]), logits)
     lots = Lots(0, from_logits=True)
     lots.add(rows)
     assert len(np.unique(lots.numbers_of(rows))) == 1
@@ -45,7 +44,7 @@ def test_lots_keep_each_row_as_likely() -> None:
     """Of 400 different rows, 100 are kept for each of 300 seeds."""
     probs = np.linspace(0.1, 0.9, 400)
     probs = np.stack([probs, 1 - probs], axis=1)
-    rows = Rows(probs, None, np.zeros(400, np.int64), {}, None, None)
+    rows = bare(probs, np.zeros(400, np.int64))
     kept = np.zeros(400)
     for seed in range(300):
         lots = Lots(seed, False)
@@ -87,7 +86,6 @@ def test_lots_keep_all_rows_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     keep_at_most(200, monkeypatch)
     found = report(data, blocks="patient", cross_fit=2)
     assert found.measures == whole.measures
-    assert found.recalibrators is not None
     assert found.recalibrators.how == "cross-fitted in 2 folds of 200 rows"
 
 

@@ -263,7 +263,7 @@ def test_as_options_spells_advice_as_one_asks(
     path = tmp_path / "a.csv"
     path.write_text(text, "utf-8")
     with pytest.raises(ValueError, match=re.escape(python)) as found:
-        report(path, **given)  # type: ignore[arg-type]
+        report(path, **given)
     assert "--" not in str(found.value)
     assert main([str(path), *options]) == 2
     err = capsys.readouterr().err

@@ -15,7 +15,6 @@ from calib_audit import report
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import auroc_of, binnings_of, calibration_line, larger_error
-from calib_audit.rows import Rows
 from calib_audit.totals import Totals
 from calib_utils import metrics
 from calib_utils.comparing.pairs import paired_difference
@@ -28,7 +27,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.noise import block_noise, error_ends, root_ends_of_noise, tally
-from tests.calib_audit import DECIDED, judged, points_of, taken
+from tests.calib_audit import DECIDED, bare, judged, points_of, taken
 from tests.calib_audit.samples import LABEL, SCORE, calibrated, copies, drawn, of_patients, too_high
 
 
@@ -40,7 +39,6 @@ def test_measure_finds_what_the_library_does() -> None:
     )
     # Of the largest of three errors: it lies above all lower ends, if all hold.
     line = metrics.cox_line(score, label)
-    assert found.line is not None
     assert found.line.slope == pytest.approx(line.slope)
     assert found.line.intercept_interval == pytest.approx(line.intercept_interval, rel=1e-6)
     side = expit(line.slope * logit(score) + line.intercept) < score
@@ -173,8 +171,6 @@ def test_measure_finds_what_is_wrong_where_the_weight_lies() -> None:
     assert found.verdict.outcome == "beyond"
     low, high = found.measures.error
     assert low < 0.1 * 9 / (9 + 0.1 * 9) < 0.1 < high + 0.02
-    assert found.recalibrators is not None
-    assert found.recalibrators.best is not None
     after = found.recalibrators.best.predict_proba(score)
     gap = np.average(after - label, weights=data["w"])
     assert abs(gap) < 0.01
@@ -190,7 +186,7 @@ def test_binnings_of_a_line_find_what_bins_alone_leave_open() -> None:
             z = rng.normal(0, 1.8, 1_000)
             labels = (rng.random(1_000) < expit(slope * z)).astype(np.int64)
             sums = ExactSums(15, lots=Lots(0, True))
-            sums.add(Rows(expit(z), z, labels, {}, None, None))
+            sums.add(bare(expit(z), labels, z))
             totals = Totals(sums)
             line = calibration_line(*totals.confidences)
             row[:] = [
@@ -228,7 +224,6 @@ class TestBlocks:
     def test_they_are_those_of_the_metrics_with_blocks(self) -> None:
         m = self.found.measures
         blocks = self.data["patient"]
-        assert m.line is not None
         line = cox_line(*self.pair, blocks=blocks)
         assert (m.line.slope, m.line.intercept) == pytest.approx(line[:2], rel=1e-6)
         assert m.line.slope_interval == pytest.approx(line.slope_interval, rel=1e-6)

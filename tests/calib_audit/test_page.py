@@ -98,7 +98,6 @@ def test_the_calibrator_is_in_the_page(everything: Report, browser: Any, tmp_pat
     waiting.value.save_as(tmp_path / "calibrator.npz")
     context.close()
     values = np.array([0.1, 0.6])
-    assert everything.calibrator is not None
     expected = everything.calibrator.predict_proba(values)
     assert np.array_equal(load(tmp_path / "calibrator.npz").predict_proba(values), expected)
 

@@ -25,27 +25,29 @@ from calib_utils.recalibration import (
     TemperatureScaling,
 )
 from calib_utils.records import load_record
-from tests.calib_audit import keep_at_most
+from tests.calib_audit import bare, keep_at_most
 from tests.calib_audit.samples import BENT, HAPPENED, copies, logits_of_many, of_patients, two_plans
 
 
 def test_try_recalibrators_finds_the_map_that_was_bent() -> None:
     found = report({"score": BENT, "label": HAPPENED}).recalibrators
-    assert found is not None
     names = [repair.name for repair in found.found]
     assert names[0] in ("PlattScaling", "BetaCalibration")  # which holds Platt's map
     assert [repair.nll for repair in found.found] == sorted(r.nll for r in found.found)
     assert found.found[0].interval[1] < 0
 
 
+def folds_of(rows: Rows, folds: int) -> np.ndarray:
+    """The fold of each row, in the order of their lots, which does not depend on how they come."""
+    order = np.argsort(Lots(0, from_logits=False).numbers_of(rows))
+    found = np.empty(len(order), int)
+    found[order] = np.random.default_rng(0).permutation(len(order)) % folds
+    return found
+
+
 def test_try_recalibrators_cross_fits_as_written_out() -> None:
     found = report({"score": BENT, "label": HAPPENED}, cross_fit=4).recalibrators
-    assert found is not None
-    # Rows are divided in the order of their lots, which does not depend on how they come.
-    rows = Rows(BENT, None, HAPPENED, {}, None, None)
-    fold = np.empty(3_000, int)
-    order = np.argsort(Lots(0, from_logits=False).numbers_of(rows))
-    fold[order] = np.random.default_rng(0).permutation(3_000) % 4
+    fold = folds_of(bare(BENT, HAPPENED), 4)
     losses = np.empty(3_000)
     for k in range(4):
         held = fold == k
@@ -67,7 +69,6 @@ def test_try_recalibrators_fits_on_other_rows() -> None:
     few = slice(0, 2_000)
     data = [{"logits": r.logits[few], "labels": r.labels[few]} for r in (test, validation)]
     found = report(data[0], fit=data[1]).recalibrators
-    assert found is not None
     scaling = TemperatureScaling().fit(validation.logits[few], validation.labels[few])
     nll = negative_log_likelihood(
         np.float64(test.logits[few]) / scaling.temperature_, test.labels[few], inputs="logits"
@@ -104,12 +105,10 @@ def test_try_recalibrators_takes_the_first_that_clearly_helps() -> None:
 
     data, fit = odd_ones(400, 3), odd_ones(20_000, 999)
     found = report(data, fit=fit)
-    assert found.recalibrators is not None
     first, second = found.recalibrators.found[:2]
     assert first.interval[1] > 0 > second.interval[1]
     assert second.name == "TemperatureScaling"
     own = TemperatureScaling(inputs="probs").fit(fit["score"], fit["label"])
-    assert found.calibrator is not None
     probs = own.predict_proba(data["score"])
     np.testing.assert_allclose(found.calibrator.predict_proba(data["score"]), probs)
     nll = -np.log(np.where(data["label"] == 1, probs, 1 - probs)).mean()
@@ -138,7 +137,6 @@ def test_try_recalibrators_finds_one_number_of_many_classes() -> None:
         for seed in (1, 2)
     ]
     found = report(data[0], fit=data[1])
-    assert found.recalibrators is not None
     assert "so it is overconfident by" in found.verdict.sentence
     tried = {one.name: one for one in found.recalibrators.found}
     first, scaling = found.recalibrators.found[0], tried["TemperatureScaling"]
@@ -160,7 +158,6 @@ def test_try_recalibrators_finds_a_map_of_the_confidence_where_gaps_change_their
         right = rng.random(3_000) < 0.35 + 0.5 * said
         data.append({"logits": z, "labels": np.where(right, order[:, 0], order[:, 1])})
     found = report(data[0], fit=data[1])
-    assert found.recalibrators is not None
     tried = {one.name: one for one in found.recalibrators.found}
     assert isinstance(found.calibrator, BetaOnConfidence)
     others = [one.ece for name, one in tried.items() if name != "BetaOnConfidence"]
@@ -200,7 +197,6 @@ def test_try_recalibrators_judges_the_gain_by_blocks() -> None:
 
 def maps_of(data: dict[str, Any], **options: Any) -> dict[str, MapsPerGroup]:
     tried = report(data, **{"group": "plan", "cross_fit": 2} | options).recalibrators
-    assert tried is not None
     return tried.per_group
 
 
@@ -209,10 +205,7 @@ def test_maps_per_group_cross_fit_as_written_out() -> None:
     data = two_plans()
     score, label, plan = data["score"], data["label"], data["plan"]
     maps = maps_of(data, cross_fit=3)["plan"]
-    rows = Rows(score, None, label, {"plan": as_coded(plan)}, None, None)
-    fold = np.empty(12_000, int)
-    order = np.argsort(Lots(0, from_logits=False).numbers_of(rows))
-    fold[order] = np.random.default_rng(0).permutation(12_000) % 3
+    fold = folds_of(bare(score, label)._replace(groups={"plan": as_coded(plan)}), 3)
     probs = np.empty(12_000)
     for k in range(3):
         here = fold == k
@@ -229,7 +222,6 @@ def test_maps_per_group_fit_on_other_rows() -> None:
     data, fit = two_plans(), two_plans(1)
     data["plan"] = np.where(np.arange(12_000) < 600, "new", data["plan"])
     found = report(data, group="plan", fit=fit)
-    assert found.recalibrators is not None
     maps = found.recalibrators.per_group["plan"]
     own = PlattPerGroup(inputs="probs").fit(fit["score"], fit["label"], groups=fit["plan"])
     with pytest.warns(UserWarning, match="1 of 3 were not in the fit"):
@@ -249,7 +241,6 @@ def test_maps_per_group_fit_on_a_sample_of_many_rows(monkeypatch: pytest.MonkeyP
     keep_at_most(4_000, monkeypatch)
     data = two_plans(gap=0.08)
     found = report(data, group="plan", cross_fit=2)
-    assert found.recalibrators is not None
     maps = found.recalibrators.per_group["plan"]
     assert sum(part.n for part in maps.parts) == 4_000
     assert "calibration methods use a random sample of 4,000 whole rows" in found.text()
@@ -275,7 +266,6 @@ def test_maps_per_group_help_where_one_map_halves_a_gap_and_spoils_another() -> 
     chances = data["score"] - np.where(data["plan"] == "a", 0.052, 0)
     data["label"] = (rng.random(12_000) < chances).astype(int)
     found = report(data, group="plan", cross_fit=2)
-    assert found.recalibrators is not None
     common = [part.gap for part in found.recalibrators.groups["plan"]]
     assert max(map(abs, common)) > 0.02
     maps = found.recalibrators.per_group["plan"]
@@ -305,7 +295,6 @@ def test_maps_per_group_know_the_names_in_the_data(names: list[str]) -> None:
     off = np.where(group == names[1], 0.12, -0.12)
     label = (rng.random(8_000) < score + off).astype(int)
     found = report({"score": score, "label": label, "g": group}, group="g").recalibrators
-    assert found is not None
     maps = found.most_helpful
     assert isinstance(maps, PlattPerGroup)
     with warnings.catch_warnings():

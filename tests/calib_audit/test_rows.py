@@ -131,7 +131,7 @@ def test_counts_doubt_logits_that_look_like_probabilities(
         name = "logit" if "logit" in data else "logit_0"
         weight = {"weight": "w"} if "w" in data else {}
         with pytest.warns(UserWarning, match=doubt.format(name)):
-            found = report(data, **DECIDED, **weight)  # type: ignore[arg-type]
+            found = report(data, **DECIDED, **weight)
         assert any(re.match(doubt.format(name), line) for line in found.read)
     path = written(tmp_path / "a.csv", logit=SCORE, label=LABEL)
     main([path, "--cross-fit", "0"])

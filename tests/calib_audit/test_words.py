@@ -150,9 +150,7 @@ def test_headline_says_that_an_ece_rises() -> None:
     label = (rng.random(3_000) < score).astype(int)
     score = np.where(rng.random(3_000) < 0.03, 1e-4, score)
     found = report({"score": score, "label": label}, cross_fit=2)
-    assert found.recalibrators is not None
     before, best = found.recalibrators.ece, found.recalibrators.best_found
-    assert best is not None
     assert best.ece > before + 0.01
     sentence = found.verdict.sentence.replace("\N{NO-BREAK SPACE}", " ")
     assert f" but raises its ECE from {100 * before:.1f} % to {100 * best.ece:.1f} %" in sentence
@@ -212,7 +210,6 @@ def test_headline_sells_no_map_to_groups_that_it_harms() -> None:
     data["label"] = (np.random.default_rng(1).random(8_000) < chances).astype(int)
     found = report(data | {"plan": plan}, group="plan", cross_fit=2)
     tried = found.recalibrators
-    assert tried is not None
     after = {part.name: part for part in tried.groups["plan"]}
     before = {part.name: part for part in found.groups["plan"]}
     assert before["exact"].outcome != "beyond"
@@ -221,7 +218,6 @@ def test_headline_sells_no_map_to_groups_that_it_harms() -> None:
     assert "That does not make it right for `" in found.verdict.sentence
     assert f"+{100 * after['low'].gap:.1f} after recalibration" in found.text()
     # As computed by hand from the recalibrated rows, in folds that are other ones.
-    assert tried.best is not None
     mean = tried.best.predict_proba(data["score"])[plan == "low"].mean()
     assert after["low"].gap == pytest.approx(data["label"][plan == "low"].mean() - mean, abs=0.005)
 
@@ -239,7 +235,6 @@ def test_headline_names_a_group_that_the_stored_map_leaves_wrong() -> None:
         found = report(data, group="region", cross_fit=2)
         assert "South" in found.verdict.sentence
         after = found.recalibrators
-        assert after is not None
         column = after.best_per_group
         parts = after.groups["region"] if column is None else column[1].parts
         (south,) = [part for part in parts if part.name == "South"]
@@ -252,7 +247,6 @@ def test_headline_says_what_a_map_for_each_group_does(tmp_path: Path) -> None:
     data = two_plans()
     found = report(data, group="plan", cross_fit=2)
     assert found.verdict.outcome == "groups"
-    assert found.recalibrators is not None
     maps = found.recalibrators.per_group["plan"]
     assert maps.interval[0] < maps.gain < maps.interval[1] < 0
     assert {part.outcome for part in maps.parts} == {"within"}
@@ -267,7 +261,6 @@ def test_headline_says_what_a_map_for_each_group_does(tmp_path: Path) -> None:
     assert '<th scope="col">with a map for each group</th>' in found.html()
     (in_json,) = json.loads(found.json())["recalibrators"]["per_group"].values()
     assert in_json["parts"][0]["gap"] == maps.parts[0].gap
-    assert maps.best is not None
     maps.best.save(tmp_path / "plan.npz")
     again = load(tmp_path / "plan.npz").predict_proba(data["score"], groups=data["plan"])
     for name in "ab":
@@ -282,7 +275,6 @@ def test_headline_names_the_maps_that_help_where_none_for_all_does() -> None:
     data = {"score": score, "label": (rng.random(6_000) < chances).astype(int), "plan": plan}
     found = report(data, group="plan")
     tried = found.recalibrators
-    assert tried is not None
     assert tried.best is None
     gain = -tried.per_group["plan"].gain
     assert found.verdict.overall != "within"
