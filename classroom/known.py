@@ -7,7 +7,6 @@ sentences for the page of marking, beside the questions for a conversation (`cla
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ def facts(name: str, secret: bytes, sheet: str) -> list[str]:
 def for_teacher(name: str) -> dict[str, Any]:
     """An assignment's ``teacher.toml``: ``known``, and ``cards``."""
     file = goals.ASSIGNMENTS / name / "teacher.toml"
-    found = tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
+    found = goals.parsed(file.read_text("utf-8")) if file.is_file() else {}
     return {"known": [], "cards": [], **found}
 
 

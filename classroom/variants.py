@@ -9,7 +9,6 @@ more. Of `DEALS` deals the one is taken in which a sheet helps least with any ot
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable
 from functools import cache
 from itertools import product
@@ -42,7 +41,7 @@ def secret_of(secret: bytes, sheet: str) -> bytes:
 def choices(name: str) -> dict[str, dict[str, str]]:
     """The choices of an assignment, each with its ways and their words."""
     path = goals.ASSIGNMENTS / name / "variants.toml"
-    return tomllib.loads(path.read_text("utf-8"))
+    return goals.parsed(path.read_text("utf-8"))
 
 
 def variant_of(name: str, secret: bytes, sheet: str) -> Variant:
@@ -97,7 +96,7 @@ def classmates(
     worth = np.zeros((len(SHEETS), len(SHEETS)))
     for points, by in asked:
         others = sum((found[choice][:, None] != found[choice]).astype(int) for choice in by)
-        worth += points * np.select([others == 0, (others == 1) & (len(by) > 1)], [1, NEAR], 0)
+        worth += points * ((others == 0) + NEAR * (others == 1) * (len(by) > 1))
     np.fill_diagonal(worth, 0)
     return worth
 
