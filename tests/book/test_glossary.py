@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.sources.glossary import BOOK, ENTRIES, LISTS, english, pages_of, terms
+from tools.sources.glossary import BOOK, ENTRIES, LISTS, english, terms
+from tools.sources.needs import referred
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +18,7 @@ def test_a_word_has_its_korean_and_an_explanation(entry: list[str]) -> None:
     assert len(terms(entry)) == len(english(entry)) + 1
     assert entry[: len(terms(entry))] == terms(entry)  # all of them before the text
     assert " ".join(entry[len(terms(entry)) :]).rstrip().endswith(".")
-    assert pages_of("\n".join(entry)), "no reference"
+    assert referred(BOOK, "\n".join(entry)), "no reference"
 
 
 def test_words_are_in_order_and_none_comes_twice() -> None:

@@ -46,7 +46,7 @@ def tab(browser: Any) -> Iterator[Any]:
         [play.number("n", ["1,000", "b", "c", "d"], [0])],
         [
             play.diagram(play.table([BINS] * 3 + [[[0, 1, 0, 0]] * 3], [0]), few=100),
-            play.diagram(play.table([UNEQUAL]), "x", "y", few=100, relative=True),
+            play.diagram(play.table([UNEQUAL]), "x", few=100, relative=True),
             play.lines(
                 "Title",
                 shares | {"label": "Across"},

@@ -112,7 +112,6 @@ def frame_of_sums(sums: Any) -> list[list[float]]:
 def diagram(
     frames: Json,
     x: str = "Confidence",
-    y: str = "accuracy",
     *,
     height: int = 330,
     few: int = 0,
@@ -123,7 +122,7 @@ def diagram(
     The strip is as high as the fullest bin of all frames, or, if ``relative``, of the one shown.
     """
     top = 0 if relative else max(max(counts) for counts, *_ in frames["of"])
-    panel = {"kind": "bins", "height": height, "x": x, "y": y, "few": few, "top": top}
+    panel = {"kind": "bins", "height": height, "x": x, "y": "accuracy", "few": few, "top": top}
     return panel | {"frames": frames}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tools.sources.book import Book
+from tools.sources.needs import referred
 
 BOOK = Book()
 LISTS = [
@@ -43,12 +44,6 @@ def stems(term: str) -> set[str]:
     return {word[:STEM] for word in re.findall(r"[a-z]+", term.lower())}
 
 
-def pages_of(text: str) -> set[str]:
-    """The pages that a text refers to."""
-    labels = re.findall(r"\{(?:ref|eq|numref|prf:ref)\}`(?:[^`<]*<)?([^`<>]+)>?`", text)
-    return {BOOK.labels[label].page for label in labels}
-
-
 def unexplained() -> Iterator[str]:
     """Terms in bold that have no entry; what a sentence only stresses is in italics."""
     known = {stem for entry in ENTRIES for name in english(entry) for stem in stems(name)}
@@ -66,13 +61,13 @@ def too_early() -> Iterator[str]:
     numbered = [page for page, number in BOOK.pages.items() if number]
     early: dict[str, list[str]] = {}
     for entry in ENTRIES:
-        introduced = pages_of("\n".join(entry))
+        introduced = referred(BOOK, "\n".join(entry))
         used = re.compile(rf"\b({'|'.join(map(re.escape, english(entry)))})s?\b", re.IGNORECASE)
         for page in numbered if introduced & {*numbered} else []:
             if page in introduced:
                 break
             paragraphs = filter(used.search, re.split(r"\n\s*\n", prose(page)))
-            if not all(pages_of(text) & introduced for text in paragraphs):
+            if not all(referred(BOOK, text) & introduced for text in paragraphs):
                 early.setdefault(page, []).append(entry[0])
     for page, found in early.items():
         yield f"{page}: before the chapter that introduces it: {', '.join(found)}"

@@ -22,7 +22,7 @@ def needs(book: Book, page: str) -> list[str]:
     numbered = [other for other, number in book.pages.items() if number]
     course = [other for other in numbered if book.parts[other] == book.parts[numbered[0]]]
     before = course[: course.index(page)] if page in course else course
-    found = {other for other in _referred(book, book.source(page)) if other in before}
+    found = {other for other in referred(book, book.source(page)) if other in before}
     implied = {more for other in found for more in _all(book, other)}
     return [other for other in before if other in found - implied]
 
@@ -33,7 +33,7 @@ def _all(book: Book, page: str) -> set[str]:
     return {*direct, *(more for other in direct for more in _all(book, other))}
 
 
-def _referred(book: Book, markdown: str) -> set[str]:
+def referred(book: Book, markdown: str) -> set[str]:
     """The pages of all labels that a text refers to."""
     found = set()
     for match in REFERENCE.finditer(markdown):
