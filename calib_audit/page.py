@@ -251,7 +251,7 @@ def as_page(report: Findings) -> str:
         "class_note": words.class_note(report) if report.classes else "",
         "spans": Table(table_rows.SpanRow, table_rows.span_rows(report.times)),
         "times": Markup(times_picture(report.times)) if report.times else "",
-        "costs": words.cost_lines(report),
+        "costs": [] if report.costs is None else words.cost_lines(report.costs),
         "cost": Markup(cost_picture(report.costs)) if report.costs is not None else "",
     }
     return template.render(values)

@@ -75,7 +75,7 @@ class Report(Findings):
                     f"{span.happened:>7} happened, z {span.z:>6}: {span.state}"
                 )
         if self.costs is not None:
-            lines += ["", "Cost", *(f"  {line}" for line in cost_lines(self))]
+            lines += ["", "Cost", *(f"  {line}" for line in cost_lines(self.costs))]
         return "\n".join(lines) + "\n"
 
     def html(self) -> str:

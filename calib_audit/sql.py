@@ -108,6 +108,7 @@ class _Query:
     def __init__(self, columns: Columns, text: str, number: str, whole: str, exact: str, mark: str):
         self.columns, self.mark = columns, mark
         self.types = text, number, whole, exact
+        self.kept = "weighed" if columns.weight else "judged"  # the rows that may be summed
 
     def text(self, table: str) -> str:
         """The whole query."""
@@ -152,18 +153,13 @@ WITH typed AS (
 ), judged AS (
   SELECT *, {self._fault()} AS fault FROM typed
 ){self._weighed()}{self._classified()}, scored AS (
-  SELECT *, {self._scored()} FROM {self._source()}
+  SELECT *, {self._scored()} FROM {"classified" if self.columns.classes else self.kept}
   WHERE fault IS NULL
 ), measured AS (
   SELECT *, {self._measured()} FROM scored
 ), binned AS (
   SELECT *, {_bin()} AS bin FROM measured
 )"""
-
-    def _source(self) -> str:
-        if self.columns.classes:
-            return "classified"
-        return "weighed" if self.columns.weight else "judged"
 
     def _of_blocks(self, table: str, about: str, keys: list[str]) -> str:
         """A line for each bin and cell of a block, and not of all rows."""
@@ -197,18 +193,17 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
         if not names:
             return ""
         whens = " ".join(f"WHEN {test} THEN {k}" for k, test in _labels_of(names))
-        source = "weighed" if self.columns.weight else "judged"
         largest = f"greatest({', '.join(f's{k}' for k in range(len(names)))})"
         if self.columns.kind == "probs":
             return f""", classified AS (
   SELECT *, CASE {whens} END AS y,
     {", ".join(f"least(s{k}, 1) AS p{k}" for k in range(len(names)))}
-  FROM {source} WHERE fault IS NULL
+  FROM {self.kept} WHERE fault IS NULL
 )"""
         powers = " + ".join(f"exp(z{k})" for k in range(len(names)))
         distances = ", ".join(f"greatest(s{k} - most_s, -700) AS z{k}" for k in range(len(names)))
         return f""", largest AS (
-  SELECT *, CASE {whens} END AS y, {largest} AS most_s FROM {source} WHERE fault IS NULL
+  SELECT *, CASE {whens} END AS y, {largest} AS most_s FROM {self.kept} WHERE fault IS NULL
 ), apart AS (
   SELECT *, {distances} FROM largest
 ), added AS (

@@ -616,11 +616,8 @@ def recalibrator_sentence(report: Findings) -> str:
     return f"{text} A map for each value of {column!r} (PlattPerGroup) {does} {_at_least(maps)}."
 
 
-def cost_lines(report: Findings) -> list[str]:
+def cost_lines(costs: Costs) -> list[str]:
     """The cost of a row at the thresholds of interest."""
-    costs = report.costs
-    if costs is None:
-        return []
     return [
         f"threshold {number(costs.planned[0], 3)}, optimal for calibrated predictions at prices "
         f"{costs.false_alarm:g} (false alarm) and {costs.miss:g} (miss): "
