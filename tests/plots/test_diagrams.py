@@ -203,10 +203,9 @@ def test_bars_of_consistency_hold_the_accuracies_of_calibrated_networks(strategy
     assert np.mean(inside) < 0.96
 
 
-@pytest.mark.parametrize("plot", [plots.reliability_diagram, plots.confidence_histogram])
-def test_plots_draw_on_the_axes_they_are_given(plot, overconfident):
+def test_a_diagram_is_drawn_on_the_axes_it_is_given(overconfident):
     _, (left, right) = plt.subplots(1, 2)
-    assert plot(*overconfident, ax=right).ax is right
+    assert plots.reliability_diagram(*overconfident, ax=right).ax is right
     assert not left.has_data()
 
 
@@ -256,10 +255,6 @@ class TestWhatIsDrawn:
     def diagram(self, samples):
         return plots.reliability_diagram(*samples, n_bins=5)
 
-    @pytest.fixture
-    def histogram(self, samples):
-        return plots.confidence_histogram(*samples, n_bins=5)
-
     def assert_bars(self, ax, heights):
         """One for each bin, from 0 to its height, and none cut off by the end of an axis."""
         found = bars(ax, hatched=False)
@@ -306,23 +301,6 @@ class TestWhatIsDrawn:
         assert [text.get_text() for text in drawn.counts_ax.texts] == []
         (box,) = drawn.ax.texts
         assert box.get_text().startswith("ECE")
-
-    def test_a_histogram_has_a_bar_for_the_share_of_each_bin(self, histogram):
-        self.assert_bars(histogram.ax, [count / 10 for count in self.COUNTS])
-
-    def test_the_axes_and_the_legend_of_a_histogram_say_what_they_show(self, histogram, binary):
-        confidence = "Predicted probability" if binary else "Confidence"
-        labels = histogram.ax.get_xlabel(), histogram.ax.get_ylabel()
-        assert labels == (confidence, "Share of samples")
-        legend = {
-            text.get_text(): line.get_xdata()[0]
-            for text, line in zip(
-                histogram.ax.get_legend().get_texts(), histogram.ax.lines, strict=True
-            )
-        }
-        name = "Positives" if binary else "Accuracy"
-        expected = {f"{name} 50.0 %": 0.5, "Mean confidence 76.0 %": 0.76}
-        assert legend == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
