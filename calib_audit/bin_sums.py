@@ -132,7 +132,7 @@ def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         return rows.probs, rows.labels == 1
     predicted = rows.probs.argmax(axis=1)
     top = rows.probs[np.arange(len(predicted)), predicted]
-    return np.minimum(top, 1), predicted == rows.labels
+    return top, predicted == rows.labels
 
 
 def order_of(rows: Rows) -> np.ndarray:

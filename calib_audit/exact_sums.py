@@ -158,7 +158,7 @@ class ExactSums:
 
     def _add_classes(self, rows: Rows) -> None:
         n_classes, n_bins = len(self.classes), self.bins.shape[-1]
-        probs = np.minimum(rows.probs.T, 1)
+        probs = rows.probs.T
         key = uniform_index(probs, n_bins, rows.dtype)
         key += 2 * n_bins * np.arange(n_classes)[:, None]
         key[rows.labels, np.arange(len(rows.labels))] += n_bins
@@ -310,7 +310,7 @@ def _measured(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     else:
         of_label = rows.probs[np.arange(len(rows.labels)), rows.labels]
         top = reduce(np.maximum, rows.probs.T)
-        confidences, right = np.minimum(top, 1), of_label == top
+        confidences, right = top, of_label == top
         if np.count_nonzero(rows.probs == top[:, None]) > len(top):  # then the first one counts
             right = rows.probs.argmax(axis=1) == rows.labels
     kept = inside(confidences)

@@ -124,7 +124,7 @@ class Totals:
             index = np.zeros(of_blocks.shape[1], np.intp)
             self.classes[k] = added_blocks(of_blocks, index, 1)
         for k in self.classes if rows.probs.ndim == 2 else ():
-            probs = np.minimum(rows.probs[:, k], 1)
+            probs = rows.probs[:, k]
             self.classes[k] = sums_of_blocks(probs, rows.labels == k, one, 1, self.blocks)
         for name, column in rows.groups.items():
             for place, value in enumerate(column.values):
