@@ -27,7 +27,7 @@ def test_rows_for_a_tolerance_decide_four_times_in_five(
         of_groups = "group" if groups > 1 else ()
         found = report(data, group=of_groups, tolerance=tolerance, cross_fit=0)
         within += found.verdict.outcome == "within"
-    assert 18 <= within <= 28  # no fewer, and not twice as many rows as needed
+    assert 20 <= within <= 27  # two thirds as many rows give less, and half as many again more
 
 
 @pytest.mark.parametrize(("shift", "tolerance"), [(0.0, 0.02), (-0.3, 0.03)])
