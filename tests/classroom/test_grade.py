@@ -34,6 +34,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return make_class(tmp_path, monkeypatch)
 
 
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The grader does not check itself, as it does in the other tests: that takes longest."""
+    monkeypatch.setattr(grade, "check_grader", lambda *_: None)
+
+
 def result(folder: Path, student: str) -> dict[str, Any]:
     return read_json(folder / "graded/tiny" / f"{student}.json")
 
@@ -42,6 +48,7 @@ def names(results: list[dict[str, Any]]) -> list[str]:
     return sorted(found["student"] for found in results)
 
 
+@pytest.mark.usefixtures("trusted")
 def test_only_what_is_left_is_graded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     need_sandbox()
     for student in ("ada", "bo", "cy"):
@@ -63,6 +70,7 @@ def test_only_what_is_left_is_graded(folder: Path, capsys: pytest.CaptureFixture
     assert result(folder, "ada")["questions"] == before["ada"]["questions"]
 
 
+@pytest.mark.usefixtures("trusted")
 def test_other_checks_or_another_secret_mean_another_result(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())
@@ -74,6 +82,7 @@ def test_other_checks_or_another_secret_mean_another_result(folder: Path) -> Non
     assert grade_class(folder, "tiny") == []
 
 
+@pytest.mark.usefixtures("trusted")
 def test_an_interrupted_batch_keeps_what_is_done(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +107,7 @@ def test_an_interrupted_batch_keeps_what_is_done(
     assert {path.stem for path in (folder / "graded/tiny").glob("*")} == {"ada", "bo", "cy"}
 
 
+@pytest.mark.usefixtures("trusted")
 def test_what_grades_a_student_is_deaf_to_the_keyboard(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +184,7 @@ def test_a_sandbox_that_does_not_start_gives_no_zeros(
     assert "questions" not in result(folder, "ada")
 
 
+@pytest.mark.usefixtures("trusted")
 def test_a_fault_of_the_grader_is_no_zero_and_stops_nobody(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +231,7 @@ def test_what_is_missing_is_named(folder: Path) -> None:
         grade_class(folder, "tiny")
 
 
+@pytest.mark.usefixtures("trusted")
 def test_no_page_tells_a_hidden_input_by_lengths_or_lines(folder: Path) -> None:
     """Two classes whose inputs differ: a function that tells them apart gives the same rows."""
     need_sandbox()
@@ -235,6 +247,7 @@ def test_no_page_tells_a_hidden_input_by_lengths_or_lines(folder: Path) -> None:
     assert found[0][1][0]["failure"] == {"kind": "exception", "type": "ZeroDivisionError"}
 
 
+@pytest.mark.usefixtures("trusted")
 def test_a_message_shows_no_path(folder: Path) -> None:
     need_sandbox()
     for student, cell in {
@@ -250,11 +263,11 @@ def test_a_message_shows_no_path(folder: Path) -> None:
     assert "x.py" in messages[1]
 
 
+@pytest.mark.usefixtures("trusted")
 def test_whose_time_is_over_is_graded_and_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of how the clock ends a submission see `test_run` and `test_sandbox`."""
-    monkeypatch.setattr(grade, "check_grader", lambda *_: None)
     monkeypatch.setattr(grade, "Limits", lambda **_: Limits(wall_seconds=1e-9))
     hand_in(folder, "ada", answers())
     [found] = grade_class(folder, "tiny")
