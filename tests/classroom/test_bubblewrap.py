@@ -13,6 +13,6 @@ def test_packages_are_those_that_the_course_needs_and_not_the_course_itself() ->
     assert not {"calib_utils", "torch", "pytest", "jupytext", "tools"} & found
 
 
-def test_a_package_that_is_missing_is_named() -> None:
+def test_packages_name_one_that_is_missing() -> None:
     with pytest.raises(NotGraded, match="no-such-package"):
         packages(("no-such-package",))

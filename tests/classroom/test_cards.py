@@ -29,7 +29,7 @@ def of(student: str, *texts: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_five_questions_about_a_students_own_work(name: str) -> None:
+def test_cards_ask_five_questions_about_a_students_own_work(name: str) -> None:
     submission = handed_in(name)
     drawn = {
         student: cards(name, SECRET, "3", of(student, f"Nothing. {WROTE}"), submission)
@@ -47,13 +47,13 @@ def test_five_questions_about_a_students_own_work(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_who_wrote_nothing_is_asked_about_the_sheet(name: str) -> None:
+def test_cards_ask_who_wrote_nothing_about_the_sheet(name: str) -> None:
     found = cards(name, SECRET, "3", of("m-1"), handed_in(name, solved=False))
     assert not any(card.shown.startswith("def ") for card in found)
     assert len(found) >= 2
 
 
-def test_the_lines_of_a_function() -> None:
+def test_source_of_a_function_is_its_own_lines() -> None:
     code = "x = 1\ndef gap(\n    a,\n):\n\n    return a\n# end\ndef gapped(a):\n    return 2"
     assert source_of(Submission(()), "gap") == ""
     handed = Submission((Cell(1, "def gap(a):\n    return 0"), Cell(2, code)))
@@ -62,7 +62,7 @@ def test_the_lines_of_a_function() -> None:
     assert source_of(empty, "gap") == ""
 
 
-def test_a_page_for_each_student_runs_nothing(
+def test_write_cards_makes_a_page_for_each_student_that_runs_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_class(tmp_path, monkeypatch)

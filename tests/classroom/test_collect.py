@@ -32,7 +32,9 @@ from tests.classroom.handing_in import (
 
 
 @pytest.mark.parametrize("as_folder", [False, True])
-def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool) -> None:
+def test_collect_takes_an_export_of_each_platform(
+    tmp_path: Path, room: Path, as_folder: bool
+) -> None:
     good = notebook_of()
     members = {
         f"{MOODLE}/{KOREAN}": good,
@@ -72,7 +74,7 @@ def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool)
     assert {row["file"] for row in csv.DictReader(table.splitlines())} == set(rows)
 
 
-def test_the_latest_wins_and_it_is_said(room: Path) -> None:
+def test_collect_takes_the_latest_and_says_so(room: Path) -> None:
     first, second, third = (notebook_of(source=f"def signed_gap(): {n}") for n in range(3))
     names = ["kim_5_61_ece-1.ipynb", "kim_5_60_ece.ipynb", "kim_5_61_ece.ipynb"]
     files = dict(zip(names, [second, third, first], strict=True))
@@ -91,7 +93,7 @@ def test_the_latest_wins_and_it_is_said(room: Path) -> None:
     assert facts(room, "canvas-5")["late"] is True
 
 
-def test_the_later_file_of_a_moodle_folder_wins_by_its_time(tmp_path: Path, room: Path) -> None:
+def test_collect_takes_the_later_file_of_a_moodle_folder(tmp_path: Path, room: Path) -> None:
     old, new = notebook_of(source="def signed_gap(): 1"), notebook_of(source="def signed_gap(): 2")
     exported = tmp_path / MOODLE
     exported.mkdir()
@@ -134,12 +136,14 @@ def test_a_damaged_file_does_not_hide_an_earlier_notebook(room: Path) -> None:
         (b"", "not a notebook"),
     ],
 )
-def test_what_is_no_notebook_of_it(room: Path, content: bytes, message: str) -> None:
+def test_collect_says_why_a_file_is_no_notebook_of_the_assignment(
+    room: Path, content: bytes, message: str
+) -> None:
     assert message in of_kim(room, content)
     assert message in facts(room, "canvas-5")["problem"]
 
 
-def test_a_notebook_without_metadata_or_function_is_taken(room: Path) -> None:
+def test_collect_takes_a_notebook_without_metadata_or_function(room: Path) -> None:
     """It was handed in for this assignment: it is graded, with whatever is in it."""
     for content in (
         notebook_of(None),
@@ -149,14 +153,14 @@ def test_a_notebook_without_metadata_or_function_is_taken(room: Path) -> None:
         assert of_kim(room, content).startswith("taken")
 
 
-def test_a_notebook_of_another_class_is_noted(room: Path) -> None:
+def test_collect_notes_a_notebook_of_another_class(room: Path) -> None:
     content = json.loads(notebook_of())
     content["metadata"]["release"] = "0123456789ab"
     assert "released to another class" in of_kim(room, json.dumps(content).encode())
     assert facts(room, "canvas-5")["notes"] == ["The notebook was released to another class."]
 
 
-def test_the_sheet_is_that_of_the_release_or_of_the_line(room: Path) -> None:
+def test_collect_reads_the_sheet_from_the_release_or_the_line(room: Path) -> None:
     """A changed line does not change the sheet; a notebook without either is not graded."""
     content = json.loads(notebook_of())
     secret = read_secret(room)
@@ -171,7 +175,7 @@ def test_the_sheet_is_that_of_the_release_or_of_the_line(room: Path) -> None:
         assert said.startswith("not taken: The notebook does not say which sheet it is")
 
 
-def test_each_assignment_is_known_by_its_functions() -> None:
+def test_assignment_of_a_notebook_is_known_by_its_functions() -> None:
     for name in ("measuring", "diagnosing", "recalibrating", "lab"):
         assert functions_of(name)
         assert assignment_of({}, [f"def {one}(): ..." for one in functions_of(name)]) == name
@@ -179,14 +183,14 @@ def test_each_assignment_is_known_by_its_functions() -> None:
     assert assignment_of({"assignment": "nothing"}, ["def loss(): ...", "def split(): ..."]) is None
 
 
-def test_no_class_no_assignment(tmp_path: Path, room: Path) -> None:
+def test_collect_needs_a_class_and_an_assignment(tmp_path: Path, room: Path) -> None:
     with pytest.raises(ClassroomError, match="there are"):
         collected(room, tmp_path, name="nothing")
     with pytest.raises(ClassroomError, match="release an assignment"):
         collected(tmp_path / "elsewhere", tmp_path)
 
 
-def test_plain_folders_and_files_name_their_students(room: Path) -> None:
+def test_collect_takes_plain_folders_and_files_by_their_names(room: Path) -> None:
     names = ["class/Ada L/a.ipynb", "class/김 지우/b.ipynb", "Bo N - Copy of measuring.ipynb"]
     said = uploaded(room, dict.fromkeys(names, notebook_of())).values()
     assert set(said) == {"not taken: it has no name that a platform gives"}
@@ -211,7 +215,7 @@ submission_11:
 """
 
 
-def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
+def test_collect_takes_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
     root = "assignment_5_export"
     members = {
         f"{root}/submission_11/a.ipynb": notebook_of(),
@@ -227,7 +231,7 @@ def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
     assert facts(room, "gradescope-901")["number"] == "901"
 
 
-def test_the_table_of_files_grows(room: Path) -> None:
+def test_collect_adds_to_the_table_of_files(room: Path) -> None:
     def files() -> list[tuple[str, str]]:
         text = (room / "collected/measuring/collected.csv").read_text("utf-8-sig")
         rows = list(csv.DictReader(text.splitlines()))
@@ -253,7 +257,9 @@ def hand_in(folder: Path, name: str, student: str, source: str) -> None:
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_the_public_solution_and_the_reference_are_recognised(name: str, tmp_path: Path) -> None:
+def test_matches_of_recognise_the_public_solution_and_the_reference(
+    name: str, tmp_path: Path
+) -> None:
     """Pasted, with other names for its variables: at least half of the functions are found."""
     variant = variant_of(name, make_secret(tmp_path, "of the tests"), "3")
     pasted = "\n".join(with_answers(name, variant, stub) for stub in stubs(name))

@@ -76,7 +76,7 @@ def test_a_calibrated_model_has_the_ece_of_the_key() -> None:
         assert said == pytest.approx(drawn, rel=0.04)
 
 
-def test_each_class_has_its_own_numbers(tmp_path: Path) -> None:
+def test_write_exam_gives_each_class_its_own_numbers(tmp_path: Path) -> None:
     texts = []
     for key in ("the first secret", "the second secret"):
         folder = tmp_path / key

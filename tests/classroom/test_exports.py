@@ -22,7 +22,7 @@ from tests.classroom.handing_in import (
     "name",
     ["../../evil.ipynb", "/etc/kim_1_2_x.ipynb", "..\\kim_1_2_x.ipynb", "C:\\kim_1_2_x.ipynb"],
 )
-def test_names_that_lead_out(tmp_path: Path, room: Path, name: str) -> None:
+def test_files_of_take_no_name_that_leads_out(tmp_path: Path, room: Path, name: str) -> None:
     rows = uploaded(room, {name: notebook_of(), "kim_5_61_a.ipynb": notebook_of()})
     path = name.replace("\\", "/")
     assert rows[path] == "not taken: it has a name that leads out of its folder"
@@ -30,14 +30,14 @@ def test_names_that_lead_out(tmp_path: Path, room: Path, name: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "class"]
 
 
-def test_a_link_in_a_folder_is_not_followed(tmp_path: Path, room: Path) -> None:
+def test_files_of_follow_no_link(tmp_path: Path, room: Path) -> None:
     (tmp_path / "export").mkdir()
     (tmp_path / "export/kim_5_61_a.ipynb").symlink_to("/etc/passwd")
     rows = collected(room, tmp_path / "export")
     assert rows == {"kim_5_61_a.ipynb": "not taken: The file is a link, not a file."}
 
 
-def test_damaged_members_stop_nothing(tmp_path: Path, room: Path) -> None:
+def test_files_of_go_on_after_a_damaged_member(tmp_path: Path, room: Path) -> None:
     export = zipped(
         tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook_of(), "lee_6_62_a.ipynb": notebook_of()}
     )
@@ -49,7 +49,7 @@ def test_damaged_members_stop_nothing(tmp_path: Path, room: Path) -> None:
     assert rows["lee_6_62_a.ipynb"] == "taken, sheet 4."
 
 
-def test_a_bomb_is_not_unpacked(
+def test_files_of_unpack_no_bomb(
     tmp_path: Path, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "MAX_BYTES", 100_000)
@@ -64,7 +64,7 @@ def test_a_bomb_is_not_unpacked(
         collected(room, tmp_path / "a.zip")
 
 
-def test_a_zip_that_does_not_say_how_it_writes_korean(tmp_path: Path, room: Path) -> None:
+def test_files_of_read_korean_where_a_zip_does_not_say_how(tmp_path: Path, room: Path) -> None:
     name = f"김지우_42_assignsubmission_file_/{KOREAN}"
     for encoding in ("utf-8", "cp949"):
         export = zipped(tmp_path / "a.zip", {"x" * len(name.encode(encoding)): notebook_of()})
@@ -76,14 +76,16 @@ def test_a_zip_that_does_not_say_how_it_writes_korean(tmp_path: Path, room: Path
 
 
 @pytest.mark.parametrize("content", [None, b"no zip", b"PK\x05\x06" + bytes(17)])
-def test_exports_that_cannot_be_read(tmp_path: Path, room: Path, content: bytes | None) -> None:
+def test_files_of_name_an_export_that_cannot_be_read(
+    tmp_path: Path, room: Path, content: bytes | None
+) -> None:
     if content is not None:
         (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(ClassroomError, match=r"a\.zip"):
         collected(room, tmp_path / "a.zip")
 
 
-def test_names_that_are_no_text(tmp_path: Path, room: Path) -> None:
+def test_files_of_read_names_that_are_no_text(tmp_path: Path, room: Path) -> None:
     """A name that is no UTF-8, an endless number, a name that steers the terminal."""
     folder = tmp_path / "export"
     folder.mkdir()

@@ -27,12 +27,14 @@ def give(room: Path, student: str, points: float) -> None:
     write_json(room / "graded/measuring" / f"{student}.json", result)
 
 
-def test_nothing_goes_back_before_somebody_handed_in(room: Path) -> None:
+def test_give_back_refuses_before_somebody_handed_in(room: Path) -> None:
     with pytest.raises(ClassroomError, match="nobody handed in"):
         give_back(room, "measuring")
 
 
-def test_what_goes_back(tmp_path: Path, room: Path) -> None:
+def test_give_back_writes_pages_and_points_under_the_platforms_names(
+    tmp_path: Path, room: Path
+) -> None:
     names = [
         f"{MOODLE}/{KOREAN}",
         "Ada L_7_assignsubmission_file_a.ipynb",
@@ -62,7 +64,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     assert rest == [""]
 
 
-def test_an_unknown_platform_is_an_error(room: Path) -> None:
+def test_give_back_names_an_unknown_platform(room: Path) -> None:
     of_kim(room, notebook_of())
     file = room / "collected/measuring/canvas-5/facts.json"
     file.write_text(file.read_text().replace('"canvas"', '"blackboard"'))

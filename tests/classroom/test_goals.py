@@ -13,7 +13,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_goals_are_whole(name: str) -> None:
+def test_read_goals_are_whole(name: str) -> None:
     goals = read_goals(name)
     for chapter in goals.chapters:
         assert (REPOSITORY / f"notebooks/{chapter}.md").exists()
@@ -25,7 +25,7 @@ def test_goals_are_whole(name: str) -> None:
     assert (ASSIGNMENTS / name / f"{name}.md").exists()
 
 
-def test_unknown_assignments_are_named() -> None:
+def test_read_goals_and_load_refuse_an_unknown_assignment() -> None:
     with pytest.raises(ClassroomError, match="no assignment 'nothing'; there are diagnosing"):
         read_goals("nothing")
     with pytest.raises(ClassroomError, match="no assignment"):

@@ -49,7 +49,9 @@ def names(results: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.usefixtures("trusted")
-def test_only_what_is_left_is_graded(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_grade_class_grades_only_what_is_left(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     need_sandbox()
     for student in ("ada", "bo", "cy"):
         hand_in(folder, student, answers(q2=STUBS[1]))
@@ -71,7 +73,7 @@ def test_only_what_is_left_is_graded(folder: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("trusted")
-def test_other_checks_or_another_secret_mean_another_result(folder: Path) -> None:
+def test_grade_class_grades_anew_with_other_checks_or_another_secret(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())
     grade_class(folder, "tiny")
@@ -83,7 +85,7 @@ def test_other_checks_or_another_secret_mean_another_result(folder: Path) -> Non
 
 
 @pytest.mark.usefixtures("trusted")
-def test_an_interrupted_batch_keeps_what_is_done(
+def test_grade_class_keeps_what_is_done_when_interrupted(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_sandbox()
@@ -122,7 +124,7 @@ def test_what_grades_a_student_is_deaf_to_the_keyboard(
     assert [result["reason"] for result in grade_class(folder, "tiny")] == [0]
 
 
-def test_a_reference_without_all_points_stops_everything(folder: Path) -> None:
+def test_check_grader_stops_at_a_reference_without_all_points(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())
     wrong = Q2.replace("[0]", "[0] + 1")
@@ -132,7 +134,7 @@ def test_a_reference_without_all_points_stops_everything(folder: Path) -> None:
     assert not (folder / "graded").exists()
 
 
-def test_a_stub_with_points_stops_everything(folder: Path) -> None:
+def test_check_grader_stops_at_a_stub_with_points(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())
     write_notebook(folder / "released/tiny/sheet-0/tiny-0.ipynb", answers(Q1, *STUBS[1:]))
@@ -212,14 +214,16 @@ def test_a_fault_of_the_grader_is_no_zero_and_stops_nobody(
         ("close(np.arange(10) ** 2 + 0.5)", "close(1)", "one and the same answer"),
     ],
 )
-def test_checks_that_do_not_fit_are_named(folder: Path, old: str, new: str, message: str) -> None:
+def test_read_assignment_names_checks_that_do_not_fit(
+    folder: Path, old: str, new: str, message: str
+) -> None:
     assert CHECKS.count(old) == 1
     (goals.ASSIGNMENTS / "tiny/checks.py").write_text(CHECKS.replace(old, new), "utf-8")
     with pytest.raises(ClassroomError, match=message):
         read_assignment(folder, "tiny", "0")
 
 
-def test_what_is_missing_is_named(folder: Path) -> None:
+def test_grade_class_names_what_is_missing(folder: Path) -> None:
     (folder / "collected/tiny").rmdir()
     with pytest.raises(ClassroomError, match="collect tiny first"):
         grade_class(folder, "tiny")

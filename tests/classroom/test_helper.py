@@ -43,7 +43,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("function", "expected", "message"), EXAMPLES)
-def test_an_example_says_what_was_expected(
+def test_example_says_what_was_expected(
     helper: dict[str, Any],
     capsys: pytest.CaptureFixture[str],
     function: Callable[[], Any],

@@ -36,19 +36,19 @@ from classroom.inside import (
         ("!ls\nx = [1,  # why?\n2]", "pass\nx = [1, 2]"),
     ],
 )
-def test_lines_that_only_jupyter_knows(cell: str, expected: str) -> None:
+def test_plain_python_leaves_out_lines_that_only_jupyter_knows(cell: str, expected: str) -> None:
     assert ast.dump(plain_python(cell, "<cell 1>")) == ast.dump(ast.parse(expected))
 
 
 @pytest.mark.parametrize(
     "cell", ["def f(x)\n    return 1", "x = = 1", "(", "x = 1 ?? 2", "x = '\0'"]
 )
-def test_what_is_no_python_is_said(cell: str) -> None:
+def test_plain_python_refuses_what_is_none(cell: str) -> None:
     with pytest.raises(SyntaxError):
         plain_python(cell, "<cell 1>")
 
 
-def test_a_statement_that_fails_costs_no_other() -> None:
+def test_run_cell_goes_on_after_a_statement_that_fails() -> None:
     names: dict[str, object] = {}
     cell = (
         "from __future__ import annotations\nimport pandas_x\ndef f(x: No): return 2\n1 / 0\ny = 3"
@@ -67,7 +67,7 @@ def test_a_statement_that_fails_costs_no_other() -> None:
         np.arange(6).reshape(2, 3), np.zeros((0, 3)), np.array(2.5, np.float32), np.array([True]),
     ],
 )  # fmt: skip
-def test_plain_data_comes_back_as_it_was(value: Any) -> None:
+def test_decode_gives_plain_data_back_as_it_was(value: Any) -> None:
     found = decode(json.loads(json.dumps(encode(value))))
     assert type(found) is type(value)
     np.testing.assert_equal(found, value)
@@ -75,7 +75,7 @@ def test_plain_data_comes_back_as_it_was(value: Any) -> None:
         assert (found.dtype, found.shape) == (value.dtype, value.shape)
 
 
-def test_numbers_that_are_not_finite_come_back() -> None:
+def test_decode_gives_numbers_back_that_are_not_finite() -> None:
     found = decode(json.loads(json.dumps(encode([np.nan, np.inf, np.array([-np.inf])]))))
     np.testing.assert_equal(found, [np.nan, np.inf, np.array([-np.inf])])
 
@@ -88,7 +88,7 @@ def test_numbers_that_are_not_finite_come_back() -> None:
         (np.zeros(MAX_ITEMS + 1), "large"), (np.array([object()]), "type"),
     ],
 )  # fmt: skip
-def test_other_data_does_not_leave(value: Any, word: str) -> None:
+def test_encode_refuses_other_data(value: Any, word: str) -> None:
     with pytest.raises(NotPlain, match=word):
         encode(value)
 
@@ -107,12 +107,12 @@ def test_other_data_does_not_leave(value: Any, word: str) -> None:
         {"array": 3, "dtype": ["int64"], "shape": None},
     ],
 )
-def test_what_only_claims_to_be_an_array_is_none(array: dict[str, Any]) -> None:
+def test_decode_refuses_what_only_claims_to_be_an_array(array: dict[str, Any]) -> None:
     with pytest.raises(NotPlain):
         decode(array)
 
 
-def test_no_more_comes_out_than_may() -> None:
+def test_decode_refuses_more_than_may_come_out() -> None:
     array = {"array": [0] * MAX_ITEMS, "dtype": "int8", "shape": [MAX_ITEMS]}
     for value in ([[]] * (MAX_ITEMS + 1), [array, array], {"a": [[0]] * MAX_ITEMS}):
         with pytest.raises(NotPlain, match="large"):

@@ -16,12 +16,12 @@ from classroom.run import Outcome
 @pytest.mark.parametrize(
     "answer", [*CONSTANTS[:3], "x", [1, "a"], [[1], 2], {"a": 1}, np.zeros((3, 0)), 10**300, [[]]]
 )
-def test_no_answer_upsets_a_judge(judge: Any, answer: Any) -> None:
+def test_mark_is_upset_by_no_answer(judge: Any, answer: Any) -> None:
     check = Check("q", "name", "f", (), judge)
     assert 0 <= mark([(check, Outcome(answer))], 1)["points"] <= 1
 
 
-def test_one_answer_for_everything_earns_nothing_but_real_ones_keep_all() -> None:
+def test_mark_gives_nothing_for_one_answer_to_everything() -> None:
     checks = [Check("q", str(n), "f", (n,), equal(n == 2)) for n in range(4)]
     assert not guessable(checks)
 
@@ -34,13 +34,13 @@ def test_one_answer_for_everything_earns_nothing_but_real_ones_keep_all() -> Non
     assert earned([True, False, True, False]) == 3
 
 
-def test_a_judge_may_give_a_part_but_never_more_than_all() -> None:
+def test_mark_gives_a_part_but_never_more_than_all() -> None:
     for said, share in ((0.25, 0.25), (7, 1), (-1, 0), (float("nan"), 0)):
         check = Check("q", "n", "f", (), lambda a, said=said: said if a == 99 else 0)
         assert mark([(check, Outcome(99))], 2)["points"] == 2 * share
 
 
-def test_what_is_right_in_part_has_its_own_hint() -> None:
+def test_mark_hints_at_what_is_right_in_part() -> None:
     judge = partly(close(2.5), close(-2.5))
     check = Check("q", "n", "f", (), judge, hint="Read it.", misread="Mind the sign.")
     for answer, share, hint in [(2.5, 1, ""), (-2.5, 0.5, "Mind the sign."), (3, 0, "Read it.")]:
@@ -55,14 +55,14 @@ def test_what_is_right_in_part_has_its_own_hint() -> None:
         Outcome(failure={"kind": "ended", "why": "exit"}),
     ],
 )
-def test_what_failed_is_an_answer_only_where_an_exception_is_expected(outcome: Outcome) -> None:
+def test_mark_takes_a_failure_only_where_an_exception_is_expected(outcome: Outcome) -> None:
     check = Check("q", "n", "f", (), lambda answer: True)
     marked = mark([(check, outcome)], 2)
     assert marked["points"] == 0
     assert [row["failure"] for row in marked["checks"]] == [outcome.failure]
 
 
-def test_who_raises_always_earns_nothing() -> None:
+def test_mark_gives_nothing_to_who_always_raises() -> None:
     """Where all checks that were passed expect an exception, one answer passes them."""
     checks = [Check("q", str(n), "f", (n,), raises(ValueError)) for n in range(2)]
     checks.append(Check("q", "2", "f", (2,), equal(4)))
@@ -80,7 +80,7 @@ def test_who_raises_always_earns_nothing() -> None:
     assert earned(error, error, Outcome(4)) == 3
 
 
-def test_kinds_tell_no_value_and_no_length() -> None:
+def test_kind_tells_no_value_and_no_length() -> None:
     found = {
         kind(v) for n in (3, 4) for v in (n, n / 8, "x" * n, [n] * n, {"n" * n: n}, np.ones(n))
     }

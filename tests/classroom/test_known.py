@@ -128,7 +128,7 @@ def test_the_report_of_the_reference_has_all_images() -> None:
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
+def test_known_has_the_values_of_every_text_for_the_teacher(name: str) -> None:
     """On two sheets; all of them ask for the same names of values."""
     values = known(name, SECRET, "4")
     checks = load(name).checks(SECRET, variant_of(name, SECRET, "4"))
@@ -144,7 +144,7 @@ def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
         assert all("{" not in sentence for sentence in asked(name, SECRET, sheet).values())
 
 
-def test_an_assignment_without_them_has_no_facts(
+def test_facts_are_none_of_an_assignment_without_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tests.classroom.tiny_class import make_class

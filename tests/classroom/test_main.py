@@ -224,7 +224,7 @@ def test_forty_students_from_two_platforms_and_back(forty: Path) -> None:
             assert earned in page
 
 
-def test_errors_are_one_line(
+def test_main_says_errors_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -243,7 +243,7 @@ def test_errors_are_one_line(
     assert "measuring" in capsys.readouterr().err
 
 
-def test_the_terminal_is_not_steered(
+def test_collect_lets_no_name_steer_the_terminal(
     tmp_path: Path, room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     export = zipped(tmp_path / "a.zip", {"choi_8_64_\x1b[2J.ipynb": notebook_of()})

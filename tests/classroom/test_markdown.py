@@ -26,7 +26,7 @@ from classroom.markdown import html_of
         ("[1]: https://a.org\n\nSee [1].", "<p>[1]: https://a.org</p>\n<p>See [1].</p>"),
     ],
 )
-def test_markdown(source: str, expected: str) -> None:
+def test_html_of_shows_what_was_typed_and_runs_nothing(source: str, expected: str) -> None:
     found = html_of(source)
     assert expected in found
     assert "<script" not in found

@@ -200,14 +200,14 @@ def test_who_does_not_know_the_word_sees_nothing(desk: Desk, path: str) -> None:
         ask(desk, path)
 
 
-def test_without_answers_there_is_nothing_to_mark(
+def test_desk_refuses_where_there_is_nothing_to_mark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ClassroomError, match="nobody is graded yet"):
         Desk(make_class(tmp_path, monkeypatch), "tiny")
 
 
-def test_a_save_reads_and_renders_what_has_changed_alone(
+def test_desk_reads_and_renders_what_has_changed_alone(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two hundred students everything anew would take seconds at each click."""

@@ -32,7 +32,7 @@ OTHER = LONG.replace("abs(", "np.abs(")
 FUNCTIONS = frozenset({"error", "small"})
 
 
-def test_names_comments_and_layout_hide_nothing() -> None:
+def test_matches_see_through_names_comments_and_layout() -> None:
     assert DISGUISED != LONG
     handed_in = {
         PUBLIC: [LONG],
@@ -43,13 +43,13 @@ def test_names_comments_and_layout_hide_nothing() -> None:
     assert matches(handed_in, FUNCTIONS) == [("error", f"ada, cy, {PUBLIC}")]
 
 
-def test_small_functions_are_the_same_by_chance() -> None:
+def test_matches_leave_out_small_functions() -> None:
     small = "def small(a, b):\n    return a.mean() - b.mean()"
     assert matches({"ada": [small], "bo": [small]}, FUNCTIONS) == []
     assert matches({"ada": ["def other(): ..."], "bo": []}, FUNCTIONS) == []
 
 
-def test_each_function_of_a_name_counts_once() -> None:
+def test_trees_of_count_each_function_of_a_name_once() -> None:
     both = trees_of(["error"], [OTHER, LONG, OTHER])
     assert both == sorted(trees_of(["error"], [OTHER]) + trees_of(["error"], [LONG]))
 
@@ -59,7 +59,7 @@ SLOW = "!x\n" * 33_000  # parsed anew for each of its lines: it would take minut
 
 
 @pytest.mark.parametrize("bombs", [BOMBS, pytest.param([SLOW], marks=pytest.mark.thorough)])
-def test_code_that_upsets_a_parser_costs_nobody_else(bombs: list[str]) -> None:
+def test_matches_go_on_after_code_that_upsets_a_parser(bombs: list[str]) -> None:
     between = {f"b{number}": [bomb] for number, bomb in enumerate(bombs)}
     handed_in = {"ada": [LONG], **between, "cy": [DISGUISED]}
     assert matches(handed_in, FUNCTIONS) == [("error", "ada, cy")]

@@ -15,7 +15,7 @@ from classroom.variants import SHEETS, Code, variant_of
 SECRET = b"for the tests"
 
 
-def test_values_of_a_text_and_of_a_cell() -> None:
+def test_rendered_and_with_values_fill_in_all_values() -> None:
     assert rendered("{{ a }} of {{ b }}", {"a": "1", "b": "{{ a }}"}) == "1 of {{ a }}"
     with pytest.raises(ClassroomError, match="no value c"):
         rendered("{{ c }}", {"a": "1"})
@@ -34,7 +34,7 @@ def test_values_of_a_text_and_of_a_cell() -> None:
     assert with_values("given_k = 1", {"given_k": Code("kinds + 1")}) == "given_k = kinds + 1"
 
 
-def test_values_differ_and_reach_the_text() -> None:
+def test_notebook_of_each_sheet_has_its_own_values() -> None:
     texts = set()
     for sheet in SHEETS:
         variant = variant_of("measuring", SECRET, sheet)

@@ -60,7 +60,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("path", "expected"), NAMES)
-def test_the_names_of_the_platforms(path: str, expected: HandedIn) -> None:
+def test_read_path_reads_the_names_of_the_platforms(path: str, expected: HandedIn) -> None:
     assert read_path(path) == expected
     assert read_path(unicodedata.normalize("NFD", path)) == expected  # as a Mac writes them
 
@@ -68,11 +68,11 @@ def test_the_names_of_the_platforms(path: str, expected: HandedIn) -> None:
 @pytest.mark.parametrize(
     "path", ["ece.ipynb", "a/b.ipynb", "report_1_.ipynb", MOODLE, "", "x_1_2_"]
 )
-def test_other_names_are_nobody(path: str) -> None:
+def test_read_path_knows_nobody_by_other_names(path: str) -> None:
     assert read_path(path) is None
 
 
 @pytest.mark.parametrize("content", [b"[", b"3", b"submission_11: 3", b"a: !ruby/object:X {}"])
-def test_another_roster_than_that_of_gradescope_is_refused(content: bytes) -> None:
+def test_read_roster_refuses_what_is_none_of_gradescopes(content: bytes) -> None:
     with pytest.raises(ClassroomError, match="is not Gradescope's"):
         read_roster(content)

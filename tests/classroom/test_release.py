@@ -55,7 +55,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_hidden_line_is_released(room: Path, name: str) -> None:
+def test_release_gives_out_no_hidden_line(room: Path, name: str) -> None:
     """Line by line: of solutions, checks, hints, rubrics and samples, in any file."""
     hidden = hidden_lines(name)
     assert len(hidden) > 80
@@ -104,7 +104,7 @@ def test_a_chapter_is_named_as_the_book_names_it(name: str) -> None:
     assert titles.issuperset(named)
 
 
-def test_a_solution_that_would_leak_stops_the_release(
+def test_release_stops_at_a_solution_that_would_leak(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from classroom import release as releasing
@@ -116,7 +116,7 @@ def test_a_solution_that_would_leak_stops_the_release(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_students_notebook(room: Path, name: str) -> None:
+def test_release_gives_out_a_whole_notebook(room: Path, name: str) -> None:
     goals = read_goals(name)
     found = released(room, name, "3")
     nbformat.validate(found)
@@ -160,7 +160,7 @@ def test_code_fits_the_page(room: Path) -> None:
                 assert max(map(len, cell.source.splitlines())) <= 70, cell.source
 
 
-def test_the_same_secret_releases_the_same(room: Path) -> None:
+def test_release_is_the_same_for_the_same_secret(room: Path) -> None:
     for name in NAMES:
         place = room / f"released/{name}/sheet-0"
         text = (place / f"{name}-0.ipynb").read_text("utf-8")
@@ -171,7 +171,7 @@ def test_the_same_secret_releases_the_same(room: Path) -> None:
                     np.testing.assert_array_equal(found[key], array)
 
 
-def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
+def test_release_is_another_for_another_secret(room: Path, tmp_path: Path) -> None:
     """What its checks are made of differs too, for each assignment: see `test_assignments`."""
     files = list(release("measuring", tmp_path).rglob("*.*"))
     assert len(files) == 2 * len(SHEETS)
@@ -180,7 +180,7 @@ def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
     assert len({path.read_bytes() for path in files}) == len(files)
 
 
-def test_a_table_tells_the_teacher_what_each_sheet_asks(room: Path) -> None:
+def test_release_tells_the_teacher_what_each_sheet_asks(room: Path) -> None:
     for name in NAMES:
         with (room / f"teacher/{name}/variants.csv").open(encoding="utf-8-sig") as file:
             rows = {row.pop("sheet"): row for row in csv.DictReader(file)}
@@ -199,7 +199,7 @@ def test_labels_of_the_new_images_stay(room: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_marked_samples(room: Path, name: str) -> None:
+def test_release_has_marked_samples_for_each_rubric(room: Path, name: str) -> None:
     """Each answer has a mark for each row of its rubric, and their sum."""
     text = (room / f"teacher/{name}/sample.md").read_text("utf-8")
     assert "{{" not in text

@@ -24,20 +24,20 @@ from tests.classroom.results_on_disk import (
 from tests.classroom.tiny_class import hand_in
 
 
-def test_the_result_of_an_earlier_notebook_is_none(folder: Path) -> None:
+def test_results_take_none_of_an_earlier_notebook(folder: Path) -> None:
     hand_in(folder, "m-1", b"a later one", name="Ada", late=True)
     assert scores(folder)["m-1"]["status"] == "not graded"
     assert "Not graded yet." in pages(folder)["m-1"]
 
 
-def test_a_teacher_has_the_last_word(folder: Path) -> None:
+def test_total_gives_a_teacher_the_last_word(folder: Path) -> None:
     hand(folder, "student;question;points;comment\nm-1;q4;4;\nm-1;q2;3;A misprint of ours\n")
     row = scores(folder)["m-1"]
     assert (row["q2"], row["points"]) == ("3", "9")
     assert "A misprint of ours" in pages(folder)["m-1"]
 
 
-def test_a_changed_answer_is_unread_and_its_old_mark_a_proposal(folder: Path) -> None:
+def test_complete_hand_takes_a_changed_answer_for_unread(folder: Path) -> None:
     """A second chance: the points of the first answer are none of the second."""
     goals = read_goals("tiny")
     first = complete_hand(folder, "tiny", goals)
@@ -64,7 +64,7 @@ def test_a_changed_answer_is_unread_and_its_old_mark_a_proposal(folder: Path) ->
     assert scores(folder)["m-1"]["q4"] == "1"
 
 
-def test_a_new_notebook_with_the_same_answer_keeps_its_mark(folder: Path) -> None:
+def test_complete_hand_keeps_the_mark_of_the_same_answer(folder: Path) -> None:
     hand(folder, f"{HEAD}\nm-1,q4,3,,,\nm-1,q2,3,Ours,,\n")
     assert (scores(folder)["m-1"]["q4"], scores(folder)["m-1"]["q2"]) == ("3", "3")
     hand_in(folder, "m-1", b"a later one", name="Ada")
@@ -74,7 +74,7 @@ def test_a_new_notebook_with_the_same_answer_keeps_its_mark(folder: Path) -> Non
     assert (scores(folder)["m-1"]["q4"], scores(folder)["m-1"]["q2"]) == ("3", "1.25")
 
 
-def test_a_comment_comes_back_as_it_was_written(folder: Path) -> None:
+def test_complete_hand_gives_a_comment_back_as_it_was_written(folder: Path) -> None:
     comment = "- bins; = equal width\n+ the edges;\n\n-1"
     hand = complete_hand(folder, "tiny", read_goals("tiny"))
     write_hand(folder, "tiny", hand | {("m-1", "q4"): HandGrade(1.0, comment)})
@@ -94,20 +94,20 @@ def test_a_comment_comes_back_as_it_was_written(folder: Path) -> None:
         ("m-1,q4,1,\nm-1,q4,2,", "line 3: m-1 has points for q4 above already"),
     ],
 )
-def test_a_mistake_in_the_points_by_hand_is_named(folder: Path, row: str, message: str) -> None:
+def test_read_hand_names_a_mistake(folder: Path, row: str, message: str) -> None:
     hand(folder, f"student,question,points,comment\n{row}\n")
     for write in (write_scores, lambda folder: write_feedback(folder, "tiny")):
         with pytest.raises(ClassroomError, match=message):
             write(folder)
 
 
-def test_points_by_hand_without_their_columns_are_refused(folder: Path) -> None:
+def test_read_hand_needs_its_columns(folder: Path) -> None:
     hand(folder, "student,points\nm-1,3\n")
     with pytest.raises(ClassroomError, match="the first line must name comment, question"):
         write_scores(folder)
 
 
-def test_a_late_student_gets_a_row_and_what_a_teacher_wrote_stays(folder: Path) -> None:
+def test_complete_hand_adds_rows_and_keeps_what_a_teacher_wrote(folder: Path) -> None:
     hand(folder, "student,question,points,comment\nm-1,q4,1,mine\nm-1,q2,3,\n")
     pages(folder)
     rows = [f"m-1,q4,1,mine,,{hash_of(folder, 'm-1')}", f"m-2,q4,,,,{hash_of(folder, 'm-2')}"]
@@ -117,7 +117,7 @@ def test_a_late_student_gets_a_row_and_what_a_teacher_wrote_stays(folder: Path) 
     assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
 
 
-def test_a_row_is_added_as_the_spreadsheet_writes_them(folder: Path) -> None:
+def test_write_hand_writes_as_the_spreadsheet_did(folder: Path) -> None:
     hand(folder, 'student;question;points;comment;rubric\nm-1;q4;1,5;"a; b";1 0,5\n')
     pages(folder)
     text = (folder / "hand/tiny.csv").read_text("utf-8-sig")
@@ -126,12 +126,12 @@ def test_a_row_is_added_as_the_spreadsheet_writes_them(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("clicked", ["2 1", "1 0.5 0", "1"])
-def test_a_rubric_that_no_longer_fits_its_points_is_dropped(folder: Path, clicked: str) -> None:
+def test_read_hand_drops_a_rubric_that_no_longer_fits(folder: Path, clicked: str) -> None:
     hand(folder, f"{HEAD}\nm-1,q4,1.5,,{clicked},\n")
     assert "<td class=points>3<td>A &lt;reason&gt;." in pages(folder)["m-1"]
 
 
-def test_a_cell_is_no_formula() -> None:
+def test_plain_cell_is_no_formula() -> None:
     assert [
         plain_cell(t) for t in ("a;=1", "a; \uff1d1", "\uff0b1", "a\n-1", "a;b-1", "1;-1;@x")
     ] == [*("a;'=1", "a; '\uff1d1", "'\uff0b1", "a\n'-1", "a;b-1", "1;'-1;'@x")]

@@ -129,5 +129,5 @@ def test_one_clock_ends_all_processes_and_what_was_right_counts(
 @pytest.mark.parametrize(
     "described", [None, [], {}, {"types": 3}, {"types": [None, "1234", "print", "int"]}, "x"]
 )
-def test_only_names_of_built_in_exceptions_come_out(described: Any) -> None:
+def test_raised_lets_out_only_names_of_built_in_exceptions(described: Any) -> None:
     assert raised(described) == Raised("Exception")

@@ -40,7 +40,7 @@ def call(sandbox: Sandbox, expression: str) -> Any:
     return sandbox.ask({"function": "value", "arguments": []}).get("value")
 
 
-def test_what_is_there(sandbox: Sandbox) -> None:
+def test_sandbox_has_nothing_else_of_this_machine(sandbox: Sandbox) -> None:
     assert call(sandbox, "sorted(os.listdir('.'))") == []
     assert call(sandbox, "sorted(os.listdir('/grader'))") == ["inside.py"]
     assert set(call(sandbox, "sorted(os.environ)")) <= {*environment(), "PWD", "LC_CTYPE"}
@@ -51,7 +51,7 @@ def test_what_is_there(sandbox: Sandbox) -> None:
     assert len([pid for pid in call(sandbox, "os.listdir('/proc')") if pid.isdecimal()]) <= 3
 
 
-def test_three_small_folders_can_be_written_and_nothing_else(sandbox: Sandbox) -> None:
+def test_sandbox_can_write_three_small_folders_and_nothing_else(sandbox: Sandbox) -> None:
     for folder in FOLDERS:
         size = f"(lambda s: s.f_blocks * s.f_frsize)(os.statvfs({folder!r}))"
         assert 0 < call(sandbox, size) <= LIMITS.disk
@@ -140,7 +140,7 @@ def test_files_that_are_empty_count_as_memory() -> None:
             run(sandbox, many)
 
 
-def test_shared_memory_counts_once() -> None:
+def test_memory_of_counts_shared_memory_once() -> None:
     """Children share the pages of their parent until they write to them."""
     program = (
         "import os, time\nhoard = b'x' * 10**8\n"
@@ -187,7 +187,7 @@ def test_the_keys_of_a_session_stay_outside() -> None:
     assert found.stdout.strip() == "(-1, -1, b'')", found.stderr
 
 
-def test_without_bubblewrap_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(NotGraded, match="install the package bubblewrap"):
         check_sandbox()

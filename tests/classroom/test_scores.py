@@ -7,14 +7,14 @@ from pathlib import Path
 from tests.classroom.results_on_disk import scores
 
 
-def test_who_is_not_graded_has_empty_cells(folder: Path) -> None:
+def test_write_scores_leaves_who_is_not_graded_empty(folder: Path) -> None:
     rows = scores(folder)
     for student in ("m-3", "m-4"):
         assert (rows[student]["points"], rows[student]["status"]) == ("", "not graded")
         assert rows[student]["q1"] == rows[student]["q4"] == ""
 
 
-def test_scores_are_safe_in_a_spreadsheet(folder: Path) -> None:
+def test_write_scores_is_safe_in_a_spreadsheet(folder: Path) -> None:
     rows = scores(folder)
     assert rows["m-1"]["name"] == "'=HYPERLINK(1)"
     assert rows["m-2"]["name"] == "홍길동"

@@ -12,7 +12,7 @@ from classroom import ClassroomError
 from classroom.secret import generator, make_secret, read_secret
 
 
-def test_the_secret_is_the_owners_alone(tmp_path: Path) -> None:
+def test_make_secret_is_for_its_owner_alone(tmp_path: Path) -> None:
     secret = make_secret(tmp_path / "class")
     assert len(secret) == 64
     assert stat.S_IMODE((tmp_path / "class/secret").stat().st_mode) == 0o600
@@ -26,7 +26,7 @@ def test_the_secret_is_the_owners_alone(tmp_path: Path) -> None:
         read_secret(tmp_path / "third")
 
 
-def test_the_stream_depends_on_all_its_words() -> None:
+def test_generator_depends_on_all_its_words() -> None:
     draws = [
         generator(*words).random()
         for words in [(b"a", "b"), (b"a", "b"), (b"a", "c"), (b"b", "b"), (b"a", "b", ""), (b"a",)]
@@ -35,7 +35,7 @@ def test_the_stream_depends_on_all_its_words() -> None:
     assert len(set(draws)) == 5
 
 
-def test_git_ignores_the_folder_of_a_class_under_any_name(tmp_path: Path) -> None:
+def test_make_secret_lets_git_ignore_the_folder(tmp_path: Path) -> None:
     git = ["git", "-C", str(tmp_path)]
     subprocess.run([*git, "init", "--quiet"], check=True)
     make_secret(tmp_path / "autumn")

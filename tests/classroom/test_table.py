@@ -37,7 +37,7 @@ def filled(tmp_path: Path, text: str, column: str = "", class_: list = CLASS) ->
     return [said, *target.read_text("utf-8-sig").splitlines()]
 
 
-def test_tables_of_other_platforms_are_filled_in(tmp_path: Path) -> None:
+def test_fill_fills_in_the_tables_of_the_platforms(tmp_path: Path) -> None:
     said, *rows = filled(tmp_path, GRADEBOOK)
     assert rows == [*GRADEBOOK.splitlines()[:2], '"Kim, Jiwoo",1234567,jiwoo,1,7.5,0']
     assert "1 rows with points; the column is 'Measure by group (99)'" in said
@@ -48,12 +48,12 @@ def test_tables_of_other_platforms_are_filled_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Measuring", "Measuring (991)", "measuring"])
-def test_a_column_of_the_assignments_own_name_is_found(tmp_path: Path, name: str) -> None:
+def test_fill_finds_a_column_of_the_assignments_own_name(tmp_path: Path, name: str) -> None:
     text = f"Student,ID,Measuring quality,{name}\nJiwoo Kim,1234567,1,\n"
     assert filled(tmp_path, text)[2] == "Jiwoo Kim,1234567,1,7.5"
 
 
-def test_a_column_can_be_named(tmp_path: Path) -> None:
+def test_fill_takes_a_column_that_is_named(tmp_path: Path) -> None:
     text = "Who,Mark,Test\n1234567,,\n"
     with pytest.raises(ClassroomError, match="--column; there are Who, Mark, Test"):
         filled(tmp_path, text)
@@ -63,14 +63,14 @@ def test_a_column_can_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [WORKSHEET, GRADEBOOK, BRIGHTSPACE, SEMICOLONS])
-def test_another_maximum_is_said_and_nothing_written(tmp_path: Path, text: str) -> None:
+def test_fill_says_another_maximum_and_writes_nothing(tmp_path: Path, text: str) -> None:
     text = text.replace(",12,", ",100,").replace("MaxPoints:12", "MaxPoints:100")
     with pytest.raises(ClassroomError, match="the maximum is 100 there and 12 here"):
         filled(tmp_path, text.replace(";12,00", ";100,00"))
     assert not (tmp_path / "filled.csv").exists()
 
 
-def test_a_table_of_others_is_refused(tmp_path: Path) -> None:
+def test_fill_refuses_a_table_of_others(tmp_path: Path) -> None:
     with pytest.raises(ClassroomError, match="nobody of the class"):
         filled(
             tmp_path,
@@ -84,7 +84,7 @@ def test_a_table_of_others_is_refused(tmp_path: Path) -> None:
         fill(tmp_path / "none.csv", tmp_path / "x", read_goals("measuring"), CLASS)
 
 
-def test_the_number_and_the_name_of_another_platform_are_somebody_elses(tmp_path: Path) -> None:
+def test_fill_takes_numbers_and_names_of_one_platform_only(tmp_path: Path) -> None:
     of_canvas = [(found | {"platform": "canvas"}, points) for found, points in CLASS]
     others = [student("7", "Ada L", "1"), student("8", "Ada Lovelace", "2")]
     of_moodle = [(found | {"platform": "moodle"}, points) for found, points in others]

@@ -46,7 +46,7 @@ nan = math.nan
 GUIDE = (Path(__file__).parents[2] / "book/teach.md").read_text("utf-8")
 
 
-def test_a_sheet_draws_from_the_secret_and_never_the_published_way() -> None:
+def test_variant_of_draws_from_the_secret_and_never_the_published_way() -> None:
     for name in NAMES:
         ways = choices(name)
         students = list(itertools.product(CLASSES, SHEETS))

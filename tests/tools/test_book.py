@@ -38,7 +38,7 @@ def read_settings() -> None:
         ("_config.yml", "https://github.com/OWNER/REPOSITORY", "someone", "'someone': write "),
     ],
 )
-def test_a_bad_setting_is_told_in_a_sentence(
+def test_book_tells_a_bad_setting_in_a_sentence(
     name: str, old: str, new: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(write_tiny_book(tmp_path))
@@ -49,7 +49,7 @@ def test_a_bad_setting_is_told_in_a_sentence(
         read_settings()
 
 
-def test_an_address_is_that_of_a_repository_on_github(tmp_path: Path) -> None:
+def test_website_is_where_github_publishes_the_repository(tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path, url="https://github.com/Someone/course"))
     assert book.website == "https://someone.github.io/course/"
     book = Book(write_tiny_book(tmp_path, url="https://github.com/Someone/Someone.github.io"))
@@ -57,13 +57,13 @@ def test_an_address_is_that_of_a_repository_on_github(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://github.com/a", "https://github.com/a/b.git"])
-def test_an_address_that_is_no_repository_is_an_error(tmp_path: Path, url: str) -> None:
+def test_repository_refuses_an_address_that_is_none(tmp_path: Path, url: str) -> None:
     book = Book(write_tiny_book(tmp_path, url=url))
     with pytest.raises(MystError, match="repository url"):
         _ = book.repository
 
 
-def test_a_label_used_twice_is_an_error(tmp_path: Path) -> None:
+def test_labels_refuse_one_that_is_used_twice(tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path, two="# Two\n\n(one)=\n## Again\n"))
     with pytest.raises(MystError, match=r"02-two\.md: label 'one' is in notebooks/01-one\.md too"):
         _ = book.labels

@@ -56,11 +56,11 @@ def written(folder: Path, text: str) -> Path:
     return folder / "page.md"
 
 
-def test_results_take_the_place_of_cells(tmp_path: Path) -> None:
+def test_shown_puts_results_in_the_place_of_cells(tmp_path: Path) -> None:
     assert shown(written(tmp_path, PAGE)) == SHOWN
 
 
-def test_an_error_names_the_line_of_the_page(
+def test_shown_names_the_line_of_the_page_in_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CALIB_CLAIMS", "strict")
@@ -79,7 +79,9 @@ def test_an_error_names_the_line_of_the_page(
         ('table(["number"], ([one] for one in found))', 'claim(True, "Yes.")', "line 13: a table"),
     ],
 )
-def test_what_a_cell_may_not_end_with(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_shown_says_what_a_cell_may_not_end_with(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
     page = written(tmp_path, PAGE.replace(old, new))
     with pytest.raises(MystError, match=said):
         shown(page)

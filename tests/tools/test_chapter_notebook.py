@@ -24,7 +24,7 @@ from tools.sources.myst import MystError
         "---\nmystnb: {table: {name: tab-x, caption: The $x$.}}\n---\nx = 1",
     ],
 )
-def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -> None:
+def test_page_notebook_refuses_cells_that_would_escape_a_check(tmp_path: Path, cell: str) -> None:
     source = f"# One\n\n```{{code-cell}} python\n{cell}\n```\n"
     book = Book(write_tiny_book(tmp_path, source, LABELS))
     lines = book.source("notebooks/01-one").splitlines()

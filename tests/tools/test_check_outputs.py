@@ -59,7 +59,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check_outputs, "place", lambda page, code: "here")
 
 
-def test_a_run_is_compared_with_what_is_stored() -> None:
+def test_compare_run_takes_what_is_stored() -> None:
     assert compare_run("page", committed(), run()) == ""
 
 
@@ -75,13 +75,13 @@ def test_a_run_is_compared_with_what_is_stored() -> None:
         ("plot(a)", "plot(b)", "what was run is not the notebook's code"),
     ],
 )
-def test_a_difference_in_a_run_is_told(before: str, after: str, said: str) -> None:
+def test_compare_run_tells_a_difference(before: str, after: str, said: str) -> None:
     text = nbformat.writes(run())
     assert before in text
     assert said in compare_run("page", committed(), nbformat.reads(text.replace(before, after), 4))
 
 
-def test_another_output_more_or_less_is_told() -> None:
+def test_compare_run_tells_an_output_more_or_less() -> None:
     more, less = run(), run()
     more.cells[-1].outputs.append(new_output("display_data", data={"text/plain": "3"}))
     less.cells[-1].outputs.pop()
@@ -90,7 +90,7 @@ def test_another_output_more_or_less_is_told() -> None:
     assert "Unexpected output fields" in compare_run("page", less, run())
 
 
-def test_two_cells_are_shown_and_the_others_counted() -> None:
+def test_compare_run_shows_two_cells_and_counts_the_others() -> None:
     """What is marked as differing between machines is not compared."""
     cells = [new_code_cell(str(n), outputs=[new_output("stream", text=f"{n}\n")]) for n in range(6)]
     other = copy.deepcopy(cells)
@@ -103,7 +103,7 @@ def test_two_cells_are_shown_and_the_others_counted() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
-def test_a_cell_more_or_less_is_other_code(place: int) -> None:
+def test_paired_refuses_a_cell_more_or_less(place: int) -> None:
     less, more = run(), copy.deepcopy(run())
     del less.cells[place]
     more.cells.insert(place, new_code_cell("a = 7"))
@@ -112,7 +112,7 @@ def test_a_cell_more_or_less_is_other_code(place: int) -> None:
             list(paired(committed(), other))
 
 
-def test_a_run_with_other_parameters_has_nothing_to_be_compared_with() -> None:
+def test_has_own_parameters_is_false_of_a_run_with_other_ones() -> None:
     ran = run()
     assert has_own_parameters(ran)
     ran.cells.insert(1, new_code_cell("a = 5", metadata={"tags": ["injected-parameters"]}))

@@ -20,13 +20,13 @@ from tools.sources.locations import INSTALLS
 CELL = "```{code-cell} python\n"
 
 
-def test_a_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
+def test_colab_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
     first, second, *_ = colab_notebook(book, "notebooks/01-one").cells
     assert first.source.startswith("# The first\n\nHow much is $a + b$?")
     assert second.source.startswith(INSTALLS)
 
 
-def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None:
+def test_colab_notebook_is_the_same_each_time_with_ids_by_position(book: Book) -> None:
     first, second = (colab_notebook(book, "notebooks/01-one") for _ in range(2))
     assert nbformat.writes(first) == nbformat.writes(second)
     assert [cell.id for cell in first.cells] == [f"cell-{n:02d}" for n in range(1, 7)]
@@ -36,7 +36,7 @@ def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None
     nbformat.validate(first)
 
 
-def test_both_notebooks_hold_the_same_code(book: Book) -> None:
+def test_colab_notebook_holds_the_code_of_the_page(book: Book) -> None:
     page, colab = (make(book, "notebooks/01-one") for make in (page_notebook, colab_notebook))
     code = [[c.source for c in nb.cells if c.cell_type == "code"] for nb in (page, colab)]
     _, *code[1] = code[1]  # the installation
@@ -57,7 +57,7 @@ def test_both_notebooks_hold_the_same_code(book: Book) -> None:
         ("a + b\n```\n", f"a + b\n```\n\n{CELL}a - b\n```\n", []),
     ],
 )
-def test_stored_outputs_follow_their_code(
+def test_colab_notebook_keeps_outputs_with_their_code(
     tmp_path: Path, before: str, after: str, outputs: list[str]
 ) -> None:
     stored = colab_notebook(Book(write_tiny_book(tmp_path / "a")), "notebooks/01-one")
@@ -72,7 +72,7 @@ def test_stored_outputs_follow_their_code(
     assert counts == list(range(1, len(counts) + 1))
 
 
-def test_pictures_and_traces_are_not_stored() -> None:
+def test_keep_text_leaves_out_pictures_and_traces() -> None:
     data = {"image/png": "…", "image/svg+xml": "<svg/>", "text/plain": "<Figure>"}
     outputs = [
         nbformat.v4.new_output("display_data", data=data, metadata={"image/png": {"width": 9}}),
@@ -83,12 +83,12 @@ def test_pictures_and_traces_are_not_stored() -> None:
     assert not any(text in kept for text in ("image/", "width", "/home"))
 
 
-def test_a_warning_is_not_stored() -> None:
+def test_keep_text_refuses_a_warning() -> None:
     with pytest.raises(ExecutionError, match=r"one\.md:3 writes to stderr, [^\n]*\n\nDeprecated"):
         keep_text([nbformat.v4.new_output("stream", name="stderr", text="Deprecated")], "one.md:3")
 
 
-def test_the_profiles_are_a_choice_in_colab(
+def test_colab_notebook_offers_the_profiles_as_a_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parameters = 'a = 1\ncheckpoint_folder = ""'
@@ -118,7 +118,7 @@ def test_the_profiles_are_a_choice_in_colab(
     assert mounted == ["/content/drive"] * 2
 
 
-def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> None:
+def test_colab_notebook_has_a_place_for_the_answer_to_each_exercise(tmp_path: Path) -> None:
     exercise = ":::{{exercise}} Number {0}\n:label: ex-{0}\n\nCount to {0}.\n:::\n"
     nested = "::::{exercise} Three\n:label: ex-three\n\n:::{note}\nCount.\n:::\nMore.\n::::\n"
     source = f"# One\n\n{exercise.format('one')}\n{exercise.format('two')}\n{nested}\nThe end.\n"
@@ -141,7 +141,7 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
         assert "Your answer" not in nbformat.writes(notebook)
 
 
-def test_folded_code_has_a_title_in_colab_and_checks_come_last(tmp_path: Path) -> None:
+def test_colab_notebook_titles_folded_code_and_ends_with_checks(tmp_path: Path) -> None:
     named = "---\ntags: [hide-input]\nmystnb: {code_prompt_show: Why so}\n---\na = 1"
     drawn = (
         "---\ntags: [hide-input]\nmystnb: {code_prompt_show: 'Draw: A line', figure: {name: fig-x, "
@@ -176,7 +176,7 @@ def test_folded_code_has_a_title_in_colab_and_checks_come_last(tmp_path: Path) -
     assert head.source.startswith("## Does the text still hold?\n")
 
 
-def test_a_solution_is_open_in_colab(book: Book) -> None:
+def test_colab_notebook_shows_a_solution_open(book: Book) -> None:
     head, _, code, _ = colab_notebook(book, "notebooks/solutions/01-one").cells
     assert "\n**Solution to Exercise 1.1 (Add)**\n" in head.source
     assert (code.source, code.metadata) == ("1 + 2", {})

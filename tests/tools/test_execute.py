@@ -113,7 +113,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         (CellTimeoutError("late"), "it took longer than 600 s: make it faster"),
     ],
 )
-def test_a_run_that_ends_says_in_which_cell(error: Exception, said: str, runs: Any) -> None:
+def test_run_page_says_in_which_cell_a_run_ended(error: Exception, said: str, runs: Any) -> None:
     def ends(source: Path, *_: Any, on_cell_start: Callable[..., None], **__: Any) -> None:
         code = next(c for c in nbformat.read(source, as_version=4).cells if c.cell_type == "code")
         on_cell_start(cell=code, cell_index=0)
@@ -126,7 +126,9 @@ def test_a_run_that_ends_says_in_which_cell(error: Exception, said: str, runs: A
 
 
 @pytest.mark.parametrize(("ends", "good"), [(2, True), (3, False)])
-def test_a_kernel_that_ends_at_its_start_is_started_again(ends: int, good: bool, runs: Any) -> None:
+def test_run_page_starts_a_kernel_again_that_ends_at_its_start(
+    ends: int, good: bool, runs: Any
+) -> None:
     """As one does whose port another process has taken."""
     started = []
 
@@ -149,7 +151,7 @@ def test_a_kernel_that_ends_at_its_start_is_started_again(ends: int, good: bool,
         (new_output("stream", text=str(Path.home() / "x.txt")), "names /"),
     ],
 )
-def test_each_cell_of_a_run_is_looked_at(output: NotebookNode, said: str, runs: Any) -> None:
+def test_run_page_looks_at_each_cell(output: NotebookNode, said: str, runs: Any) -> None:
     def made(_: Path, target: Path, *__: Any, **___: Any) -> NotebookNode:
         target.touch()
         cells = [new_code_cell("1"), new_code_cell("f()", outputs=[output])]
@@ -159,7 +161,7 @@ def test_each_cell_of_a_run_is_looked_at(output: NotebookNode, said: str, runs: 
         runs(made)
 
 
-def test_a_profile_gives_parameters_that_the_chapter_has(runs: Any) -> None:
+def test_run_page_takes_parameters_that_the_chapter_has(runs: Any) -> None:
     """And time: with another profile a cell may train for hours."""
     given = []
 
@@ -186,7 +188,7 @@ HERE = [Path.home() / "x.txt", Path.cwd(), Path(tempfile.gettempdir(), "ipykerne
 
 @pytest.mark.parametrize("kind", ["stream", "text/html"])
 @pytest.mark.parametrize("path", [*map(str, HERE), "/opt/py/lib/python3.13/site-packages/a/b.py"])
-def test_an_output_that_names_a_file_of_the_machine(
+def test_check_paths_finds_files_of_the_machine(
     kind: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.running.execute.place", lambda page, code: "here")
@@ -199,7 +201,7 @@ def test_an_output_that_names_a_file_of_the_machine(
     "text",
     ["1 / 2", "/usr/bin/env", f"https://example.org{tempfile.gettempdir()}/x", "a/tmp/b", "/tmpfs"],
 )
-def test_what_is_no_file_of_the_machine_passes(text: str) -> None:
+def test_check_paths_lets_other_paths_pass(text: str) -> None:
     check_paths(cell("stream", text), "02-two")
 
 
@@ -207,7 +209,7 @@ PICTURE = new_output("display_data", data={"image/svg+xml": "<svg/>"})
 DESCRIBED = {"mystnb": {"figure": {"name": "fig-a", "caption": "A."}, "image": {"alt": "B."}}}
 
 
-def test_a_figure_has_the_colours_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_pictures_wants_the_colours_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.running.execute.place", lambda page, code: "here")
     for colour, good in (("#0072b2", True), ("#1f77b4", False)):
         svg = {"image/svg+xml": f'<path style="fill: none; stroke: {colour}"/>'}
@@ -232,7 +234,7 @@ def test_a_figure_has_the_colours_of_the_book(monkeypatch: pytest.MonkeyPatch) -
         (1, {"tags": ["remove-cell"]}, True),
     ],
 )
-def test_each_picture_that_is_shown_is_described(
+def test_check_pictures_wants_each_picture_described(
     pictures: int, metadata: dict[str, Any], good: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tools.running.execute.place", lambda page, code: "here")

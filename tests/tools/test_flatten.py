@@ -77,7 +77,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize(("markdown", "plain"), PLAIN)
-def test_each_directive_has_a_plain_form(book: Book, markdown: str, plain: str) -> None:
+def test_flatten_has_a_plain_form_for_each_directive(book: Book, markdown: str, plain: str) -> None:
     assert flat(book, markdown) == plain
 
 
@@ -103,7 +103,7 @@ def test_each_directive_has_a_plain_form(book: Book, markdown: str, plain: str) 
         ("{doc}`start </book/intro>`", "start", "book/intro.html"),
     ],
 )
-def test_each_role_is_a_link_once_the_book_has_an_address(
+def test_flatten_makes_links_of_roles_once_the_book_has_an_address(
     book: Book, published: Book, role: str, plain: str, link: str
 ) -> None:
     page, _, _ = link.removeprefix("notebooks/").partition(".html")
@@ -115,20 +115,20 @@ def test_each_role_is_a_link_once_the_book_has_an_address(
     assert flat(published, role) == f"[{plain}]({SITE}{link})"
 
 
-def test_citations_link_to_the_papers(book: Book) -> None:
+def test_flatten_links_citations_to_the_papers(book: Book) -> None:
     paper = "https://arxiv.org/abs/1706.04599"
     assert flat(book, "{cite:t}`guo2017calibration`") == f"[Guo et al. (2017)]({paper})"
     assert flat(book, "{cite:p}`guo2017calibration`") == f"([Guo et al., 2017]({paper}))"
 
 
-def test_names_of_authors_are_plain_text(book: Book) -> None:
+def test_flatten_names_authors_in_plain_text(book: Book) -> None:
     bibliography = book.root / "book" / "references.bib"
     with bibliography.open("a") as file:
         file.write('@misc{ue, author={M{\\"u}ller, R and {Silva Filho}, T}, year=2019, url={u}}')
     assert flat(Book(book.root), "{cite:t}`ue`") == "[Müller and Silva Filho (2019)](u)"
 
 
-def test_a_picture_is_part_of_the_notebook(book: Book, published: Book) -> None:
+def test_flatten_makes_a_picture_part_of_the_notebook(book: Book, published: Book) -> None:
     """Saved elsewhere, or opened in Colab, a notebook has no files beside it."""
     figure = LABELS[LABELS.index(":::{figure}") :]
     for one in (book, published):
@@ -143,7 +143,7 @@ def test_a_picture_is_part_of_the_notebook(book: Book, published: Book) -> None:
         assert text.splitlines()[2].startswith("**Figure 2.1.** Where ")
 
 
-def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) -> None:
+def test_flatten_finds_other_pages_from_a_sub_folder(book: Book, published: Book) -> None:
     page = "notebooks/solutions/01-one"
     assert book.chapters == ["notebooks/01-one", "notebooks/02-two", page]
     assert Flattener(book, page).flatten("{ref}`one`") == "[The first](../01-one.ipynb)"
@@ -186,6 +186,6 @@ def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) ->
         ("![x](https://a.org/x.png)", "`![x](https://a.org/x.png)` has no plain form"),
     ],
 )
-def test_what_has_no_plain_form_is_an_error(book: Book, markdown: str, message: str) -> None:
+def test_flatten_refuses_what_has_no_plain_form(book: Book, markdown: str, message: str) -> None:
     with pytest.raises(MystError, match=re.escape(message)):
         flat(book, markdown)

@@ -11,7 +11,7 @@ from tests.tiny_book import REPOSITORY
 from tools.sources.generated import maker, parts, reads
 
 
-def test_which_pages_have_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_know_the_pages_with_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     pages = [path for path in parts() if path.suffix == ".md"]
     assert [path.as_posix() for path in pages] == ["book/benchmarks.md"]
@@ -19,7 +19,7 @@ def test_which_pages_have_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     assert maker(Path("book/tables/goals.py")) == ["book/tables/goals.py"]
 
 
-def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reads_name_the_sources_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     scripts = {script.as_posix(): script for script in parts()}
     goals = {f"classroom/assignments/{name}/goals.toml" for name in assignment_names()}

@@ -28,23 +28,23 @@ def small(**changes: Any) -> dict[str, Any]:
     return play.play(**settings | changes)
 
 
-def test_a_frame_has_counts_right_answers_and_summed_confidence() -> None:
+def test_frame_has_counts_right_answers_and_summed_confidence() -> None:
     assert small()["panels"][0]["frames"] == {"by": [], "of": [[[1, 2], [1, 1], [0.2, 1.85]]]}
 
 
-def test_a_table_needs_an_entry_for_each_setting() -> None:
+def test_play_refuses_a_table_without_an_entry_for_each_setting() -> None:
     with pytest.raises(ValueError, match="Small: 1 entries for 2 settings"):
         small(numbers=[play.number("n", ["a"], [0])])
 
 
-def test_a_figure_has_one_play(tmp_path: Path) -> None:
+def test_plays_in_refuse_two_plays_for_a_figure(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.json").write_text(json.dumps([small()]))
     with pytest.raises(ValueError, match=r"b\.json: there is another play for fig-a"):
         play.plays_in(tmp_path)
 
 
-def test_a_play_stands_in_its_figure_and_no_word_of_it_ends_the_script() -> None:
+def test_placed_puts_a_play_in_its_figure_and_no_word_ends_its_script() -> None:
     other = FIGURE.format("b")
     page = play.placed(f"<p>1</p>{other}{FIGURE.format('a')}<p>2</p>", {"fig-a": small()})
     head = '<figure class="align-default" id="fig-a"><div class="play-stage" style="'
@@ -59,7 +59,7 @@ def test_a_play_stands_in_its_figure_and_no_word_of_it_ends_the_script() -> None
     assert not {"figures", "caption"} & data.keys()
 
 
-def test_a_caption_keeps_its_finding_and_says_what_is_seen() -> None:
+def test_captioned_keeps_the_finding_and_says_what_is_seen() -> None:
     """With the picture as with the play; names with a point in them end no sentence."""
     figure = FIGURE.format("a").replace(
         ">A</span>", ">At 90.5 % it falls. Each dot is a run.</span>"

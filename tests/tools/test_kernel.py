@@ -15,7 +15,7 @@ from tools.running import kernel
 from tools.running.kernel import heartbeat
 
 
-def test_the_sign_of_life_shows_the_bars_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_heartbeat_shows_the_bars_of_a_training(monkeypatch: pytest.MonkeyPatch) -> None:
     said = io.StringIO()  # which another thread fills; what pytest captures may be cut meanwhile
     monkeypatch.setattr(sys, "stderr", said)
     monkeypatch.setattr(kernel, "SECONDS_BETWEEN_SIGNS", 0.01)

@@ -31,14 +31,14 @@ SCRIPTS = """<html><head>
 <link rel="stylesheet" href="a.css"/></head></html>"""
 
 
-def test_a_page_of_another_theme_stops_the_build() -> None:
+def test_tidy_and_one_sheet_refuse_a_page_of_another_theme() -> None:
     with pytest.raises(MystError, match=r"one\.html does not contain .*search-button"):
         tidy(OTHER, "one.html")
     with pytest.raises(MystError, match=r"one\.html .*stylesheet"):
         with_one_sheet_and_script(OTHER, "one.html")
 
 
-def test_solutions_are_folded_in_the_menu_but_on_their_own_pages() -> None:
+def test_tidy_folds_solutions_in_the_menu_but_on_their_own_pages() -> None:
     part = (
         '<details class="menu-part"><summary class="caption">Solutions</summary>\n'
         '<ul class="nav bd-sidenav">\n<li>A</li>\n</ul></details>'
@@ -48,7 +48,7 @@ def test_solutions_are_folded_in_the_menu_but_on_their_own_pages() -> None:
     assert '<details class="menu-part" open>' in here
 
 
-def test_settings_of_scripts_that_are_left_out_are_left_out_too() -> None:
+def test_one_script_leaves_out_the_settings_of_those_left_out() -> None:
     page = SCRIPTS.replace("</head>", '<script src="_static/b.js"></script></head>')
     page = with_one_sheet_and_script(page.replace("a.css", "_static/a.css"), "one.html")
     assert "hint" not in page
@@ -56,7 +56,7 @@ def test_settings_of_scripts_that_are_left_out_are_left_out_too() -> None:
     assert page.count("src=") == 1
 
 
-def test_an_icon_is_drawn_in_the_page() -> None:
+def test_with_icons_draws_an_icon_in_the_page() -> None:
     icons = icon_paths('x={sun:[512,512,[],"f185","M1 2z"],"arrow-up":[384,512,[1],"f062","M3z"]}')
     assert icons == {"sun": ("512", "512", "M1 2z"), "arrow-up": ("384", "512", "M3z")}
     drawn = with_icons('<i class="mine fa-solid fa-arrow-up fa-lg" title="Up"></i>', icons)
@@ -66,7 +66,7 @@ def test_an_icon_is_drawn_in_the_page() -> None:
     )
 
 
-def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:
+def test_lighten_lets_a_site_ask_for_one_sheet_and_one_script(tmp_path: Path) -> None:
     static = tmp_path / "_static"
     (static / "scripts").mkdir(parents=True)
     (static / "a.css").write_text('@import "b.css"; p { top: 0 }', "utf-8")

@@ -13,7 +13,7 @@ from tools.sources.colab_notebook import colab_notebook
 from tools.sources.locations import place
 
 
-def test_a_cell_has_one_place_in_all_notebooks(
+def test_place_of_a_cell_is_the_same_in_all_notebooks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = Book(write_tiny_book(tmp_path, url="https://github.com/someone/course"))

@@ -29,13 +29,13 @@ def pixels(picture: str) -> np.ndarray:
         return np.asarray(opened.convert("RGBA"))
 
 
-def test_what_is_transparent_becomes_white() -> None:
+def test_small_makes_white_of_what_is_transparent() -> None:
     """Black letters on the dark page of a viewer would not be seen."""
     assert (pixels(small(png((0, 0, 0, 0)))) == 255).all()
     assert (pixels(small(png((0, 0, 0, 255))))[..., :3] == 0).all()
 
 
-def test_a_picture_is_much_smaller_than_it_was() -> None:
+def test_small_makes_a_picture_much_smaller() -> None:
     rng = np.random.default_rng(0)
     grey = np.repeat(rng.integers(0, 16, (100, 100, 1)) * 17, 3, axis=2).astype(np.uint8)
     written = BytesIO()
@@ -45,7 +45,7 @@ def test_a_picture_is_much_smaller_than_it_was() -> None:
     assert np.abs(pixels(small(before))[..., :3].astype(int) - grey).max() <= 8
 
 
-def test_a_picture_changes_only_when_its_figure_does() -> None:
+def test_kept_changes_a_picture_only_when_its_figure_does() -> None:
     cell = new_code_cell("plot()", outputs=[new_output("display_data", {"text/plain": "Figure"})])
     show(cell.outputs, small(png((0, 0, 0, 255))), "A black field.")
     stored = of_cell(cell)
@@ -75,14 +75,16 @@ def diagram(factor: float, monkeypatch: pytest.MonkeyPatch, title: str = "ECE") 
     return small(b64encode(written.getvalue()).decode())
 
 
-def test_a_bar_two_per_cent_too_high_and_a_letter_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_difference_sees_a_bar_two_per_cent_too_high_and_a_letter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     right = diagram(1, monkeypatch)
     assert difference(right, diagram(1 + 1e-9, monkeypatch)) == ""
     assert "it differs by" in difference(right, diagram(1.02, monkeypatch))
     assert "it differs by" in difference(right, diagram(1, monkeypatch, "MCE"))
 
 
-def test_a_picture_more_or_less_or_of_another_size_is_said() -> None:
+def test_difference_says_a_picture_more_or_less_or_of_another_size() -> None:
     one = small(png((0, 0, 0, 255)))
     written = BytesIO()
     Image.new("RGBA", (9, 4), "black").save(written, format="PNG")

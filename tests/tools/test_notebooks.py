@@ -15,7 +15,7 @@ from tools.sources.colab_notebook import colab_notebook
 from tools.sources.locations import committed
 
 
-def test_an_edited_line_with_a_number_or_a_word_of_its_own_is_shown(
+def test_doubtful_shows_an_edited_line_with_a_number_or_word_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(write_tiny_book(tmp_path))
@@ -34,6 +34,6 @@ def test_an_edited_line_with_a_number_or_a_word_of_its_own_is_shown(
     ]
 
 
-def test_a_line_with_a_number_that_no_cell_prints_any_more_is_shown() -> None:
+def test_outdated_shows_a_number_that_no_cell_prints_any_more() -> None:
     (said,) = outdated("It is 0.750.\nIt is 0.75.", {"0.75", "12"})
     assert said == "2: no cell prints 0.75 any more: It is 0.75."

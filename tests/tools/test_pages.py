@@ -11,7 +11,7 @@ from tools.finishing.pages import pages_of, replaced
 from tools.sources.errors import MystError
 
 
-def test_what_is_replaced_is_there() -> None:
+def test_replaced_refuses_what_is_not_there() -> None:
     assert replaced("a b a", "a", r"\1", "x.html") == r"\1 b \1"
     assert replaced("a1", re.compile(r"a(\d)"), lambda found: found[1], "x.html") == "1"
     with pytest.raises(MystError, match=r"^x\.html does not contain a\.b:"):
@@ -20,7 +20,7 @@ def test_what_is_replaced_is_there() -> None:
         replaced("a b", re.compile(r"a\d"), "", "x.html")
 
 
-def test_pages_are_those_that_a_reader_opens(tmp_path: Path) -> None:
+def test_pages_of_are_those_that_a_reader_opens(tmp_path: Path) -> None:
     for name in ("index.html", "a/index.html", "_static/t.html", "b.html"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("", "utf-8")

@@ -33,7 +33,7 @@ def book(tmp_path: Path) -> Book:
     return book
 
 
-def test_all_pages_are_in_one_and_lead_to_each_other(book: Book, tmp_path: Path) -> None:
+def test_joined_has_all_pages_which_lead_to_each_other(book: Book, tmp_path: Path) -> None:
     text = joined(book, tmp_path / "html")
     names = re.findall(r' id="([^"]+)"', text)
     assert len(names) == len(set(names)) == 3 * len(book.pages)
@@ -48,13 +48,13 @@ def test_all_pages_are_in_one_and_lead_to_each_other(book: Book, tmp_path: Path)
     assert '<img src="html/' in text
 
 
-def test_a_page_without_an_article_is_not_left_out(book: Book, tmp_path: Path) -> None:
+def test_joined_refuses_a_page_without_an_article(book: Book, tmp_path: Path) -> None:
     (tmp_path / f"html/{list(book.pages)[1]}.html").write_text("<html></html>", "utf-8")
     with pytest.raises(MystError, match="has no article"):
         joined(book, tmp_path / "html")
 
 
-def test_the_book_is_printed_with_an_outline(book: Book, tmp_path: Path, browser: Any) -> None:
+def test_print_book_prints_an_outline(book: Book, tmp_path: Path, browser: Any) -> None:
     target = tmp_path / "made/book.pdf"
     print_book(book, tmp_path / "html", target, browser)
     written = target.read_bytes()

@@ -7,7 +7,7 @@ from pathlib import Path
 from tools.finishing.pictures import show_pictures
 
 
-def test_a_drawing_has_its_size_and_a_photograph_is_told_apart(tmp_path: Path) -> None:
+def test_show_pictures_sizes_a_drawing_and_tells_a_photograph_apart(tmp_path: Path) -> None:
     (tmp_path / "_images").mkdir()
     for name, inside in (("a", "<path/>"), ("b", "<image/>")):
         svg = f'<svg width="72pt" viewBox="0 0 72 36">{inside}</svg>'

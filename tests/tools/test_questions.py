@@ -48,19 +48,19 @@ READ_NUMBER = Question(
 )
 
 
-def test_a_question_is_read() -> None:
+def test_read_question_reads_text_answers_and_reasons() -> None:
     assert read_question(BODY) == READ
     assert read_question(BODY.replace("\n\n- [ ]", "\n- [ ]")) == READ
     assert read_question(NUMBER) == READ_NUMBER
 
 
-def test_a_no_break_space_stays() -> None:
+def test_read_question_keeps_a_no_break_space() -> None:
     assert (
         read_question(BODY.replace("$p", "90\N{NO-BREAK SPACE}$p")).text.split(" ")[5][:2] == "90"
     )
 
 
-def test_several_right_answers_are_told() -> None:
+def test_read_question_tells_of_several_right_answers() -> None:
     both = read_question(BODY.replace("[ ]", "[x]"))
     assert both.text == f"{READ.text} More than one answer is right."
 
@@ -79,7 +79,7 @@ def test_several_right_answers_are_told() -> None:
         ("It is overconfident.", "It is calibrated, mostly.", "two answers or more"),
     ],
 )
-def test_what_is_no_question_is_refused(old: str, new: str, message: str) -> None:
+def test_read_question_refuses_what_is_none(old: str, new: str, message: str) -> None:
     with pytest.raises(MystError, match=message):
         read_question(BODY.replace(old, new))
 
@@ -96,7 +96,9 @@ def test_what_is_no_question_is_refused(old: str, new: str, message: str) -> Non
         ("20 ± 1", "80", "each another one"),
     ],
 )
-def test_a_number_is_right_and_no_other_is_close(old: str, new: str, message: str | None) -> None:
+def test_read_question_wants_one_right_number_and_no_other_close(
+    old: str, new: str, message: str | None
+) -> None:
     changed = NUMBER.replace(old, new)
     assert changed != NUMBER
     if message is None:
@@ -106,7 +108,7 @@ def test_a_number_is_right_and_no_other_is_close(old: str, new: str, message: st
             read_question(changed)
 
 
-def test_an_error_names_the_line() -> None:
+def test_row_of_a_question_names_the_line_of_an_error() -> None:
     source = f"# A\n\n:::{{question}}\n{BODY}\n:::\n\n:::{{question}}\n{BODY[:70]}\n:::\n"
     first, second = [block for block in parse(source) if isinstance(block, Directive)]
     assert row_of(first) is not None
@@ -116,14 +118,14 @@ def test_an_error_names_the_line() -> None:
         row_of(next(parse(f":::{{question}} Title\n{BODY}\n:::")))  # type: ignore[arg-type]
 
 
-def test_colab_shows_a_list_and_folds_the_reasons() -> None:
+def test_as_form_shows_a_list_and_folds_the_reasons() -> None:
     shown, _, folded = as_form(READ).partition("<details>")
     assert "> 1. It is calibrated, mostly.\n> 2. It is overconfident.\n" in shown
     assert "enough" not in shown
     assert '\n1. **Wrong.** "Mostly" is not enough.\n2. **Right.** 80 is below 90.\n' in folded
 
 
-def test_colab_shows_no_number_before_the_fold() -> None:
+def test_as_form_shows_no_number_before_the_fold() -> None:
     shown, _, folded = as_form(READ_NUMBER).partition("<details>")
     assert READ_NUMBER.text in shown
     assert "20" not in shown

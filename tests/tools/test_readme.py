@@ -8,7 +8,7 @@ from tools.sources.book import Book
 from tools.sources.readme import END, START, table_of, update
 
 
-def test_the_table_of_the_readme_follows_the_chapters(tmp_path: Path) -> None:
+def test_update_lets_the_table_follow_the_chapters(tmp_path: Path) -> None:
     book, readme = Book(), tmp_path / "README.md"
     readme.write_text(f"# A\n\n{START}\n| 1 | stale |\n{END}\n\n## B\n", "utf-8")
     assert update(book, readme)

@@ -33,7 +33,7 @@ NAMES = """<article class="bd-article"><section id="m"><h1>calib_utils.m</h1><dl
 <dd><p>Learn.</p></dd></dl></dd></dl></section></article>"""
 
 
-def test_a_section_is_what_stands_below_its_heading() -> None:
+def test_sections_are_what_stands_below_a_heading() -> None:
     assert sections(PAGE) == [
         ["bins", "2. Bins", "A bin holds answers. The end."],
         # Of a formula what is drawn; code comes last.
@@ -41,19 +41,19 @@ def test_a_section_is_what_stands_below_its_heading() -> None:
     ]
 
 
-def test_a_line_that_is_broken_ends_no_section() -> None:
+def test_sections_do_not_end_at_a_broken_line() -> None:
     page = PAGE.replace("<p>No more.</p>", "<p>No<br />\nmore.</p>")
     assert sections(page) == sections(PAGE)
 
 
-def test_a_term_is_found_in_both_languages() -> None:
+def test_sections_have_terms_in_both_languages() -> None:
     assert sections(TERMS)[1:] == [
         ["term-bin", "bin · 구간", "A range."],
         ["term-ECE", "ECE · 기대 보정 오차", "A mean."],
     ]
 
 
-def test_a_name_of_the_module_is_a_section() -> None:
+def test_sections_have_the_names_of_the_module() -> None:
     found = sections(NAMES)
     assert [entry[:2] for entry in found[1:]] == [
         ["calib_utils.m.Bins", "Bins"],
@@ -62,7 +62,7 @@ def test_a_name_of_the_module_is_a_section() -> None:
     assert found[2][2] == "fit() Learn."
 
 
-def test_a_page_without_article_says_nothing() -> None:
+def test_sections_of_a_page_without_article_are_none() -> None:
     assert sections("<html><body><p>Nothing.</p></body></html>") == []
 
 
@@ -189,7 +189,7 @@ def test_what_is_nowhere_is_not_guessed(results: Any, question: str) -> None:
     assert question == "ens" or found == []
 
 
-def test_a_page_of_another_theme_stops_the_build(tmp_path: Path) -> None:
+def test_write_search_refuses_a_page_of_another_theme(tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path / "book"))
 
     def write(names: Iterable[str], text: str) -> None:

@@ -9,7 +9,7 @@ from tools.finishing.site import PICTURE, site_config
 from tools.sources.book import Book
 
 
-def test_what_is_absolute_needs_an_address(tmp_path: Path) -> None:
+def test_site_config_has_absolute_addresses_once_the_book_has_one(tmp_path: Path) -> None:
     here = site_config(Book(write_tiny_book(tmp_path / "a")))["sphinx"]["config"]
     assert not {"ogp_site_url", *PICTURE} & here.keys()
     config = site_config(Book(write_tiny_book(tmp_path / "b", url=URL)))

@@ -37,7 +37,7 @@ def article(page: str) -> Tag:
     return found
 
 
-def test_a_section_is_a_slide_with_its_first_figure_and_its_text_as_notes() -> None:
+def test_slides_of_a_section_show_its_first_figure_with_its_text_as_notes() -> None:
     opening, first, one, question, last = slides_of(article(PAGE))
     assert "A puzzle." in opening.body
     assert "#" not in BeautifulSoup(opening.body, "html.parser").get_text()
@@ -50,7 +50,7 @@ def test_a_section_is_a_slide_with_its_first_figure_and_its_text_as_notes() -> N
     assert "<li>Bins.</li>" in last.body
 
 
-def test_a_question_is_shown_without_its_reasons_and_then_marked() -> None:
+def test_slides_of_a_question_show_it_without_reasons_and_then_marked() -> None:
     question = slides_of(article(PAGE))[3]
     mark = '<span class="right later">{}</span>'
     options = f"<li>One{mark.format('✓')}</li><li>Two</li>"

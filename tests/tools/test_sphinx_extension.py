@@ -23,14 +23,14 @@ from tools.sources.book import Book
         ("Not one sentence of 0.5 is...", "Not one sentence of 0.5 is..."),
     ],
 )
-def test_a_description_ends_with_a_sentence(cut: str, whole: str) -> None:
+def test_cut_ends_a_description_with_a_sentence(cut: str, whole: str) -> None:
     for name in ('name="description"', 'property="og:description"'):
         tag = f'<meta {name} content="{{}}" />'
         assert CUT.sub(r'\1"', tag.format(cut)) == tag.format(whole)
 
 
 @pytest.mark.parametrize("url", [None, "https://github.com/someone/course"])
-def test_a_page_says_how_to_cite_it(url: str | None, tmp_path: Path) -> None:
+def test_citation_says_how_to_cite_a_page(url: str | None, tmp_path: Path) -> None:
     book = Book(write_tiny_book(tmp_path / "book", url=url))
     first, chapter, *_ = book.pages
     course, part = (citation(book, page) for page in (first, chapter))
@@ -42,7 +42,7 @@ def test_a_page_says_how_to_cite_it(url: str | None, tmp_path: Path) -> None:
     assert (f'"citation_fulltext_html_url" content="{address}"' in part) is bool(url)
 
 
-def test_the_answers_are_printed_at_the_end_of_a_page() -> None:
+def test_with_answers_prints_them_at_the_end_of_a_page() -> None:
     question = (
         '<fieldset class="question" aria-live="polite"><legend>Who?</legend>'
         '<details class="is-right"><summary>We</summary><p><b>Right.</b> Us.</p></details>'
@@ -71,7 +71,9 @@ server.accept()[0].sendall(b"here")
 """
 
 
-def test_a_server_that_does_not_listen_yet_is_waited_for(tmp_path: Path, monkeypatch) -> None:
+def test_start_katex_waits_for_a_server_that_does_not_listen_yet(
+    tmp_path: Path, monkeypatch
+) -> None:
     monkeypatch.setattr(
         KaTeXServer, "build_command", lambda socket: [sys.executable, "-c", SLOW, str(socket)]
     )

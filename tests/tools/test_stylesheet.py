@@ -36,24 +36,24 @@ def sheet(css: str, page: str = PAGE, path: str = "_static/a.css") -> str:
         ('@font-face { font-family: "Font Awesome 6 Free" } p { margin: 0 }', "p{margin: 0}"),
     ],
 )
-def test_a_rule_stays_if_something_may_match(css: str, kept: str) -> None:
+def test_one_sheet_keeps_a_rule_if_something_may_match(css: str, kept: str) -> None:
     assert sheet(css) == kept
 
 
-def test_a_page_that_is_not_dark_is_light() -> None:
+def test_one_sheet_makes_a_page_light_that_is_not_dark() -> None:
     for light in ("[data-theme=light]", '[data-theme="light"]'):
         found = sheet(f"html{light} p {{ color: black }}")
         assert found == 'html:not([data-theme="dark"]) p{color: black}'
 
 
-def test_addresses_follow_the_sheet_to_its_new_place() -> None:
+def test_one_sheet_keeps_addresses_right() -> None:
     found = sheet("p { background: url(../x/y.svg?v=1) }", path="_static/deep/a.css")
     assert found == 'p{background: url("x/y.svg?v=1")}'
     data = 'p{background:url("data:image/svg+xml;a")}'
     assert sheet(data) == data
 
 
-def test_what_scripts_make_keeps_its_rules() -> None:
+def test_one_sheet_keeps_the_rules_of_what_scripts_make() -> None:
     """Each class of ours that a rule names stays, though no page has it before it is made."""
     own = (Path(__file__).parents[2] / "book/assets/course.css").read_text("utf-8")
     ours = re.compile(r"\.((?:yourself|playground)-[a-z]+)")

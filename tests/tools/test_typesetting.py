@@ -44,7 +44,7 @@ def numeric(source: str) -> list[list[bool]]:
     return [["numeric" in cell["classes"] for cell in row.findall(nodes.entry)] for row in rows]
 
 
-def test_columns_of_numbers_are_marked_with_their_heads() -> None:
+def test_mark_numeric_marks_columns_of_numbers_with_their_heads() -> None:
     assert numeric(TABLE) == [[False, True, True, True, False]] * 4
 
 
@@ -61,7 +61,7 @@ def test_columns_of_numbers_are_marked_with_their_heads() -> None:
         ("`(2.1) <https://a.b>`_", False),
     ],
 )
-def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
+def test_mark_numeric_knows_what_counts_as_a_number(cell: str, is_number: bool) -> None:
     line = "=" * 24
     table = f"=====  {line}\nname   value\n=====  {line}\none    {cell}\n=====  {line}\n"
     assert numeric(table) == [[False, is_number]] * 2
@@ -78,7 +78,7 @@ def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
         ("``-1``", "-1"),
     ],
 )
-def test_numbers_of_a_table_are_set_as_in_prose(cell: str, is_set: str) -> None:
+def test_mark_numeric_sets_numbers_as_in_prose(cell: str, is_set: str) -> None:
     signs = {"M": "\N{MINUS SIGN}", "_": SPACE, "D": "\N{EN DASH}", "J": "\N{WORD JOINER}"}
     line = "=" * 12
     source = f"=====  {line}\nname   value\n=====  {line}\n-1%    {cell}\n=====  {line}\n"
@@ -93,12 +93,12 @@ def test_numbers_of_a_table_are_set_as_in_prose(cell: str, is_set: str) -> None:
     ]
 
 
-def test_a_table_with_a_cell_across_columns_stays() -> None:
+def test_mark_numeric_leaves_a_table_with_a_cell_across_columns() -> None:
     table = "===  ===\n a    b\n===  ===\n1    2\nboth\n--------\n3    4\n===  ===\n"
     assert not any(map(any, numeric(table)))
 
 
-def test_no_line_begins_with_the_sign_after_a_formula() -> None:
+def test_hold_sign_lets_no_line_begin_with_it() -> None:
     tree = publish_doctree("It is :math:`a`, or :math:`b` or (:math:`c`), the :math:`k`-th.")
     for formula in tree.findall(nodes.math):
         hold_sign(formula)
@@ -128,7 +128,9 @@ def test_no_line_begins_with_the_sign_after_a_formula() -> None:
         ),
     ],
 )
-def test_a_number_stays_in_one_line_with_what_it_is_about(source: str, is_set: str) -> None:
+def test_keep_units_keeps_a_number_in_one_line_with_what_it_is_about(
+    source: str, is_set: str
+) -> None:
     """Its unit, its name, its sum; but not in code."""
     tree = publish_doctree(source)
     for text in list(tree.findall(nodes.Text)):
@@ -136,7 +138,7 @@ def test_a_number_stays_in_one_line_with_what_it_is_about(source: str, is_set: s
     assert tree.astext() == is_set.replace("_", SPACE).replace("-J", "-\N{WORD JOINER}")
 
 
-def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
+def test_provenance_is_told_from_prose() -> None:
     record = load_record("resnet34-cifar100", "test")
     grid = describe_protocol(load_grid("depth", "core"))
     of_digits = grid.replace("CIFAR-100", "scikit-learn's digits")
@@ -149,7 +151,7 @@ def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
     )
 
 
-def test_a_word_in_bold_leads_to_the_glossary_the_first_time() -> None:
+def test_link_terms_leads_to_the_glossary_the_first_time() -> None:
     tree = publish_doctree("**Baseline** and **other**.\n\nThe **baseline** again.\n")
     link_terms(tree, {"baseline": "glossary.html#term-baseline"})
     links = [(link.astext(), link["refuri"]) for link in tree.findall(nodes.reference)]
@@ -157,7 +159,7 @@ def test_a_word_in_bold_leads_to_the_glossary_the_first_time() -> None:
     assert tree.astext().replace("\n\n", " ") == "Baseline and other. The baseline again."
 
 
-def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:
+def test_as_fold_names_a_fold_by_the_title_of_the_dropdown() -> None:
     tree = publish_doctree(".. admonition:: A *hint*\n   :class: dropdown\n\n   Look.\n")
     box = next(tree.findall(is_dropdown))
     box["ids"].append("ex-1")
@@ -169,7 +171,7 @@ def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:
     assert next(tree.findall(is_dropdown), None) is None
 
 
-def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
+def test_as_fold_takes_a_link_in_the_title_inside() -> None:
     tree = publish_doctree(
         ".. admonition:: To `Two <http://x.org>`_\n   :class: dropdown\n\n   Look.\n"
     )
@@ -181,7 +183,7 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
     assert next(back.findall(nodes.reference))["refuri"] == "http://x.org"
 
 
-def test_a_docstring_has_true_minus_signs() -> None:
+def test_set_minus_sets_true_minus_signs_in_a_docstring() -> None:
     doctree = publish_doctree(
         "From 0 to K - 1, (1\n- p), -100, -.5 or 1e-4 to -inf, -log(p); not 2-3, ``K - 1``"
     )
@@ -194,7 +196,7 @@ def test_a_docstring_has_true_minus_signs() -> None:
 
 @pytest.mark.parametrize(("lines", "is_long"), [(12, False), (13, True)])
 @pytest.mark.parametrize("is_folded", [False, True])
-def test_a_long_cell_can_be_opened(lines: int, is_long: bool, is_folded: bool) -> None:
+def test_fold_rest_lets_a_long_cell_be_opened(lines: int, is_long: bool, is_folded: bool) -> None:
     """Unless all of it is folded: then it opens at once."""
     code = nodes.container("", nodes.literal_block("", "x = 1\n" * lines))
     code["nb_element"] = "cell_code_source"
@@ -221,5 +223,5 @@ def test_a_long_cell_can_be_opened(lines: int, is_long: bool, is_folded: bool) -
         ("%matplotlib inline\n" + "x = 1\n" * 13, 12),
     ],
 )
-def test_no_cell_is_cut_within_a_statement(code: str, shown: int) -> None:
+def test_open_lines_cut_no_statement(code: str, shown: int) -> None:
     assert open_lines(code.strip()) == shown
