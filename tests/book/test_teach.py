@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from book.tables.classmates import ROWS, STORED, rows
+from book.tables.goals import section
+from book.tables.syllabus import syllabus
 from classroom.__main__ import main
 from classroom.goals import assignment_names, read_goals
 from classroom.results import complete_hand, write_hand
@@ -59,26 +61,29 @@ def test_the_guide_says_how_long_a_submission_may_take() -> None:
     assert f"which is {short:g} seconds, or {lab / 60:g} minutes for the lab" in GUIDE
 
 
-def made(script: str, target: Path) -> str:
-    """What a script of the book writes."""
-    environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, script, str(target)]
-    subprocess.run(command, cwd=REPOSITORY, check=True, env=environment)
-    return target.read_text("utf-8")
-
-
-def test_the_tables_hold_all_chapters_and_all_questions(tmp_path: Path) -> None:
-    weeks = made("book/tables/syllabus.py", tmp_path / "a/syllabus.md")
+def test_syllabus_has_all_chapters_and_assignments() -> None:
     book = Book(REPOSITORY)
+    weeks = syllabus(book)
     for page, number in book.pages.items():
         assert (f"| {number} | {{doc}}`/{page}` |" in weeks) == (number is not None)
         if number:
             row = next(line for line in weeks.splitlines() if f"`/{page}`" in line)
             assert f"| {book.source(page).count('{exercise}')}, " in row
-    goals = made("book/tables/goals.py", tmp_path / "b/goals.md")
     for name in assignment_names():
-        found = read_goals(name)
-        assert weeks.count(f"(`{name}`, {found.minutes} minutes)") == 1
-        for question in found.questions.values():
-            assert f"| {question.name} | {question.goal} | {question.points:g} |" in goals
-            assert not question.hint or question.hint not in goals
+        assert weeks.count(f"(`{name}`, {read_goals(name).minutes} minutes)") == 1
+
+
+@pytest.mark.parametrize("name", assignment_names())
+def test_section_of_an_assignment_has_all_goals_and_no_hint(name: str) -> None:
+    text = section(read_goals(name))
+    for question in read_goals(name).questions.values():
+        assert f"| {question.name} | {question.goal} | {question.points:g} |" in text
+        assert not question.hint or question.hint not in text
+
+
+def test_rows_of_copied_answers_are_those_of_the_guide() -> None:
+    assert "```{include} tables/classmates.md" in GUIDE
+    table = rows(json.loads(STORED.read_text("utf-8")), assignment_names())
+    assert [row[0] for row in table] == list(ROWS.values())
+    assert all(row[1] and row[2] and row[3] for row in table[:4])
+    assert table[4] == [ROWS["nearest"], "", "", "", "100 %"]

@@ -10,7 +10,6 @@ import itertools
 import json
 import math
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,6 @@ from tests.classroom.classmates import (
 from tests.thorough import mostly_thorough
 
 nan = math.nan
-GUIDE = (Path(__file__).parents[2] / "book/teach.md").read_text("utf-8")
 
 
 def test_variant_of_draws_from_the_secret_and_never_the_published_way() -> None:
@@ -329,16 +327,6 @@ def test_the_best_of_nine_classmates_earns_at_most_half(name: str) -> None:
 def test_the_table_of_copied_answers_is_measured(name: str) -> None:
     stored(name, "best")
     assert measured(name) == pytest.approx(json.loads(STORED.read_text("utf-8"))[name], abs=0.005)
-
-
-def test_the_table_of_copied_answers_is_in_the_guide() -> None:
-    from book.tables.classmates import ROWS, rows
-
-    assert "```{include} tables/classmates.md" in GUIDE
-    table = rows(json.loads(STORED.read_text("utf-8")), NAMES)
-    assert [row[0] for row in table] == list(ROWS.values())
-    assert all(row[1] and row[2] and row[3] for row in table[:4])
-    assert table[4] == [ROWS["nearest"], "", "", "", "100 %"]
 
 
 # ---- hints
