@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import jupytext
@@ -48,7 +49,7 @@ def _unsolved(name: str, secret: bytes, sheet: str) -> NotebookNode:
     given = {"sheet": sheet, **variant}
     expected = load(name).examples(variant)
     cells = []
-    for cell in jupytext.reads(source_of(name), fmt="md:myst").cells:
+    for cell in deepcopy(_cells(source_of(name))):
         if cell.cell_type == "markdown":
             cell.source = rendered(cell.source, values)
         elif cell.source == IMPORT:
@@ -76,10 +77,17 @@ def source_of(name: str) -> str:
 
 def stubs(name: str) -> list[str]:
     """The cells of an assignment in which students write code."""
-    cells = jupytext.reads(source_of(name), fmt="md:myst").cells
     return [
-        cell.source for cell in cells if cell.cell_type == "code" and "question" in cell.metadata
+        cell.source
+        for cell in _cells(source_of(name))
+        if cell.cell_type == "code" and "question" in cell.metadata
     ]
+
+
+@cache
+def _cells(source: str) -> list[NotebookNode]:
+    """The cells of a source, which each sheet changes in a copy of its own."""
+    return list(jupytext.reads(source, fmt="md:myst").cells)
 
 
 def values_of(goals: Goals, variant: Variant, sheet: str) -> dict[str, str]:
