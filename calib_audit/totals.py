@@ -188,10 +188,7 @@ class Totals:
         last = np.cumsum(held[COUNT]).astype(np.int64)
         # The m/M quantiles of the numbers of the cells, as `numpy.quantile` has them.
         place, rest = np.divmod((last[-1] - 1) * np.arange(self.n_bins + 1), self.n_bins)
-        below, above = (
-            np.searchsorted(last, np.minimum(each, last[-1] - 1), side="right")
-            for each in (place, place + 1)
-        )
+        below, above = (np.searchsorted(last, each, side="right") for each in (place, place + 1))
         edges = below + (above - below) * (rest / self.n_bins)
         index = right_closed_index(np.arange(held.shape[1]), edges)
         return [self.bins, BinSums(sums_per_bin(index, held, self.n_bins))]

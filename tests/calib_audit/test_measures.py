@@ -27,6 +27,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.noise import block_noise, error_ends, root_ends_of_noise, tally
+from calib_utils.predictions import as_predictions
 from tests.calib_audit import DECIDED, bare, judged, points_of, taken
 from tests.calib_audit.samples import LABEL, SCORE, calibrated, copies, drawn, of_patients, too_high
 
@@ -311,6 +312,18 @@ def test_measure_has_a_baseline_of_calibrated_blocks() -> None:
     found = report(drawn[0], blocks="race", cross_fit=0).measures.baseline_ece
     assert found.mean == pytest.approx(np.mean(eces), rel=0.15)
     assert found.high == pytest.approx(np.quantile(eces, 0.95), rel=0.15)
+
+
+def test_measure_has_a_baseline_of_calibrated_rows_with_weights() -> None:
+    score = np.random.default_rng(0).beta(2, 3, 2_000)
+    rng, weight = np.random.default_rng(1), np.arange(2_000) % 4 + 1.0
+    labels = [(rng.random(2_000) < score).astype(int) for _ in range(200)]
+    weighed = [as_predictions(score, each, sample_weight=weight) for each in labels]
+    eces = [expected_calibration_error(each) for each in weighed]
+    data = {"score": score, "label": labels[0], "w": weight}
+    found = report(data, weight="w", cross_fit=0).measures.baseline_ece
+    assert found.mean == pytest.approx(np.mean(eces), rel=0.1)
+    assert found.high == pytest.approx(np.quantile(eces, 0.95), rel=0.1)
 
 
 def test_measure_takes_blocks_of_one_row_for_none() -> None:
