@@ -305,7 +305,7 @@ def _chance_within(
         return float(far <= 0)
     # With a tolerance of 0 the test is two-sided.
     tails = stdtr(n - 1, -far / error) + stdtr(n - 1, -(abs(gap) + tolerance) / error)
-    return float(min(1.0, np.clip(tails, 0, 1)))
+    return float(min(1.0, tails))
 
 
 def _chance_beyond(
