@@ -13,7 +13,7 @@ from calib_utils.metrics.noise import tally
 from tests.calib_audit.samples import drawn
 
 
-@pytest.mark.parametrize(("tolerance", "rate", "groups"), [(0.05, 0.3, 1), (0.05, 0.5, 4)])
+@pytest.mark.parametrize(("tolerance", "rate", "groups"), [(0.02, 0.1, 1), (0.05, 0.5, 8)])
 def test_rows_for_a_tolerance_decide_four_times_in_five(
     tolerance: float, rate: float, groups: int
 ) -> None:
@@ -27,7 +27,7 @@ def test_rows_for_a_tolerance_decide_four_times_in_five(
         of_groups = "group" if groups > 1 else ()
         found = report(data, group=of_groups, tolerance=tolerance, cross_fit=0)
         within += found.verdict.outcome == "within"
-    assert 20 <= within <= 27  # two thirds as many rows give less, and half as many again more
+    assert 20 <= within <= 28  # a third fewer rows give less, and half as many again more
 
 
 @pytest.mark.parametrize(("shift", "tolerance"), [(0.0, 0.02), (-0.3, 0.03)])
