@@ -37,6 +37,23 @@ def test_try_recalibrators_finds_the_map_that_was_bent() -> None:
     assert found.found[0].interval[1] < 0
 
 
+def test_try_recalibrators_says_which_fit_failed_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside those that were fitted, of which the best is still the one that was found."""
+    whole = report({"score": BENT, "label": HAPPENED}).recalibrators
+
+    def refuse(*_: Any) -> None:
+        raise ValueError("there is no optimum")
+
+    monkeypatch.setattr("calib_utils.recalibration.TemperatureScaling._fit", refuse)
+    found = report({"score": BENT, "label": HAPPENED})
+    (failed,) = (one for one in found.recalibrators.found if one.trouble)
+    assert (failed.name, failed.trouble) == ("TemperatureScaling", "there is no optimum")
+    assert failed.name in found.text()
+    others = [one for one in whole.found if one.name != failed.name]
+    assert [one for one in found.recalibrators.found if not one.trouble] == others
+    assert type(found.recalibrators.best).__name__ == found.recalibrators.best_found.name
+
+
 def folds_of(rows: Rows, folds: int) -> np.ndarray:
     """The fold of each row, in the order of their lots, which does not depend on how they come."""
     order = np.argsort(Lots(0, from_logits=False).numbers_of(rows))
