@@ -51,7 +51,7 @@ MODULE = ("requirements.lock", "calib_utils", "calib_audit", "calib_records")
 RUNS = ("tools/running/execute.py", "tools/running/kernel.py", "tools/sources/plot_settings.py")
 TOC = ("_toc.yml", "_config.yml")
 # The chapters that take longest, at whose end no core is to wait for one.
-LONG = re.compile("why-networks|resnet34|replication|many-classes$|since-2017$")
+LONG = re.compile("why-networks|resnet34|replication|many-classes$|since-2017$|trust-an-ece$")
 SCRIPTS = ("tools", "benchmarks", "classroom/goals.py", "book/*.py", "book/*/*.py", "book/*/*.toml")
 
 BUILD.mkdir(exist_ok=True)
