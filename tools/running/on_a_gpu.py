@@ -1,8 +1,8 @@
 """Train on a large GPU what takes a CPU a day: `python -m tools.running.on_a_gpu FOLDER`.
 
-Runs the lab with the profile `gpu` through papermill, and then the cells of the ladder, the dearest
-first, as long as there is time. FOLDER gets the lab's notebook with its outputs, a record of each
-cell, and the checkpoints. With --trial, each network sees two batches, so a CPU will do.
+Runs the lab with the profile `gpu` through papermill, and then the seeds of its ResNet-34 that have
+no record yet, as long as there is time. FOLDER gets the lab's notebook with its outputs, a record
+of each seed, and the checkpoints. With --trial, each network sees two batches, so a CPU will do.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 
 import papermill
 
-from calib_utils.experiments.grids import Run, plan_grid
+from calib_utils.experiments.grids import plan_grid
 from calib_utils.experiments.one_run import has_record, run_experiment, time_run
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook, write_if_changed
 
 LAB = "notebooks/resnet34-lab"
-MARGIN = 1.3  # of a cell's estimate: its test images, its record, a slow epoch
+MARGIN = 1.3  # of a run's estimate: its test images, its record, a slow epoch
 
 
 def run_lab(folder: Path, trial: bool) -> None:
@@ -37,25 +37,17 @@ def run_lab(folder: Path, trial: bool) -> None:
     )
 
 
-def cells(trial: bool) -> list[Run]:
-    """The runs of the ladder without a record, a seed after the other, the dearest cell first."""
-    runs = [run for run in plan_grid("ladder", "ladder") if not has_record(run)]
-    runs.sort(key=lambda run: (run.seed, -(run.network["width"] ** 2) * run.recipe.epochs))
-    if not trial:
-        return runs
-    run = runs[0]
-    share = 2 * run.recipe.batch_size / run.training_images
-    return [replace(run, name="trial", recipe=replace(run.recipe, epochs=1, share=share))]
-
-
-def run_ladder(folder: Path, until: float, trial: bool) -> Iterator[str]:
-    """Make the records of as many cells as there is time for; say what each has taken."""
-    epoch: dict[int, float] = {}
-    for run in cells(trial):
-        width = run.network["width"]
-        if width not in epoch:
-            epoch[width] = time_run(run)
-        price = MARGIN * epoch[width] * run.recipe.epochs
+def run_seeds(folder: Path, until: float, trial: bool) -> Iterator[str]:
+    """Train the seeds for which there is time, and say what each has taken."""
+    runs = plan_grid("resnet34", "ladder")
+    if trial:
+        run = runs[0]
+        share = 2 * run.recipe.batch_size / run.training_images
+        runs = [replace(run, name="trial", recipe=replace(run.recipe, epochs=1, share=share))]
+    for run in runs:
+        if has_record(run):
+            continue
+        price = MARGIN * time_run(run) * run.recipe.epochs
         if not trial and time.monotonic() + price > until:
             continue
         start = time.monotonic()
@@ -77,7 +69,7 @@ def main() -> None:
         run_lab(folder, arguments.trial)
         said.append(f"lab: {time.monotonic() - start:.0f} s")
         print(said[-1], flush=True)
-        for line in run_ladder(folder, start + 60 * arguments.minutes, arguments.trial):
+        for line in run_seeds(folder, start + 60 * arguments.minutes, arguments.trial):
             said.append(line)
             print(line, flush=True)
     finally:
