@@ -39,17 +39,18 @@ def run_lab(folder: Path, trial: bool) -> None:
 
 def run_seeds(folder: Path, until: float, trial: bool) -> Iterator[str]:
     """Train the seeds for which there is time, and say what each has taken."""
-    runs = plan_grid("resnet34", "ladder")
+    plan = plan_grid("resnet34", "ladder")
+    runs = [run for run in plan if not has_record(run)]
     if trial:
-        run = runs[0]
+        run = plan[0]
         share = 2 * run.recipe.batch_size / run.training_images
         runs = [replace(run, name="trial", recipe=replace(run.recipe, epochs=1, share=share))]
+    if not runs:
+        return
+    price = MARGIN * time_run(runs[0]) * runs[0].recipe.epochs  # they differ in their seed only
     for run in runs:
-        if has_record(run):
-            continue
-        price = MARGIN * time_run(run) * run.recipe.epochs
         if not trial and time.monotonic() + price > until:
-            continue
+            return
         start = time.monotonic()
         run_experiment(run, folder / "checkpoints", folder / "records", progress=False)
         yield f"{run.name}: {time.monotonic() - start:.0f} s, expected at most {price:.0f} s"
