@@ -235,21 +235,6 @@ class TestWhatIsDrawn:
     # In five bins: none, one at 0.3, none, four at 0.7, five at 0.9.
     EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
     COUNTS = (0, 1, 0, 4, 5)
-    CONFIDENCES = np.repeat([0.3, 0.7, 0.9], (1, 4, 5))
-    # Of them are right, or positive: 1, 1 and 3.
-    LABELS = np.array([1, 1, 0, 0, 0, 1, 1, 1, 0, 0])
-
-    @pytest.fixture(params=["of the positive class", "of four classes"])
-    def binary(self, request):
-        return request.param == "of the positive class"
-
-    @pytest.fixture
-    def samples(self, binary):
-        """The same confidences and answers as one column, or as the largest of four."""
-        if binary:
-            return self.CONFIDENCES, self.LABELS
-        rest = (1 - self.CONFIDENCES) / 3
-        return np.stack([rest, self.CONFIDENCES, rest, rest], axis=1), self.LABELS
 
     @pytest.fixture
     def diagram(self, samples):

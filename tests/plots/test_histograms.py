@@ -6,21 +6,12 @@ import pytest
 
 from calib_utils.plots import confidence_histogram
 
-# In five bins: none, one at 0.3, none, four at 0.7, five at 0.9.
-CONFIDENCES = np.repeat([0.3, 0.7, 0.9], (1, 4, 5))
-# Of them are right, or positive: 1, 1 and 3.
-LABELS = np.array([1, 1, 0, 0, 0, 1, 1, 1, 0, 0])
 
-
-def of_four_classes():
-    """The same confidences, each the largest of four."""
-    rest = (1 - CONFIDENCES) / 3
-    return np.stack([rest, CONFIDENCES, rest, rest], axis=1)
-
-
-def test_a_bar_is_the_share_of_the_samples_in_its_bin():
-    ax = confidence_histogram(of_four_classes(), LABELS, n_bins=5).ax
+def test_a_bar_is_the_share_of_the_samples_in_its_bin(samples):
+    ax = confidence_histogram(*samples, n_bins=5).ax
+    assert all(shown.get_visible() for shown in (ax, *ax.patches))
     np.testing.assert_allclose([bar.get_x() for bar in ax.patches], [0, 0.2, 0.4, 0.6, 0.8])
+    np.testing.assert_allclose([bar.get_y() for bar in ax.patches], 0)
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], 0.2)
     np.testing.assert_allclose([bar.get_height() for bar in ax.patches], [0, 0.1, 0, 0.4, 0.5])
     assert ax.get_xlim() == (0, 1)
@@ -28,18 +19,13 @@ def test_a_bar_is_the_share_of_the_samples_in_its_bin():
     assert ax.get_ylim()[1] > 0.5
 
 
-@pytest.mark.parametrize(
-    ("probs", "confidence", "share"),
-    [
-        (CONFIDENCES, "Predicted probability", "Positives"),
-        (of_four_classes(), "Confidence", "Accuracy"),
-    ],
-)
-def test_the_axis_and_the_legend_say_what_is_shown(probs, confidence, share):
-    ax = confidence_histogram(probs, LABELS, n_bins=5).ax
+def test_the_axis_and_the_legend_say_what_is_shown(samples, binary):
+    ax = confidence_histogram(*samples, n_bins=5).ax
+    confidence = "Predicted probability" if binary else "Confidence"
     assert (ax.get_xlabel(), ax.get_ylabel()) == (confidence, "Share of samples")
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     legend = dict(zip(names, [line.get_xdata()[0] for line in ax.lines], strict=True))
+    share = "Positives" if binary else "Accuracy"
     assert legend == pytest.approx({f"{share} 50.0 %": 0.5, "Mean confidence 76.0 %": 0.76})
 
 
