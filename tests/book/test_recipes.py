@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from calib_utils.metrics import expected_calibration_error
+from tests.book.page_code import blocks_of
 
 ROOT = Path(__file__).parents[2]
 RECIPES = (ROOT / "book/api/metrics.md").read_text("utf-8")
@@ -18,8 +18,7 @@ RECIPES = (ROOT / "book/api/metrics.md").read_text("utf-8")
 
 def shown(word: str) -> str:
     """The one example that has a word."""
-    found = re.findall(r"^```python\n(.*?)^```$", RECIPES, re.DOTALL | re.MULTILINE)
-    (code,) = (each for each in found if word in each)
+    (code,) = (each for each in blocks_of("python", RECIPES) if word in each)
     return code
 
 

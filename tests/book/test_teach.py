@@ -16,19 +16,19 @@ from classroom.__main__ import main
 from classroom.goals import assignment_names, read_goals
 from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
+from tests.book.page_code import blocks_of
 from tests.classroom.tiny_class import need_sandbox
 from tools.sources.book import Book
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
-CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
 def commands() -> list[tuple[str, str]]:
     """Every command of the guide, and what it says there."""
-    blocks = "".join(CONSOLE.findall(GUIDE))
+    blocks = "".join(blocks_of("console", GUIDE))
     return [(found["words"], found["said"]) for found in COMMAND.finditer(blocks)]
 
 
