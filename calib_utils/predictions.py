@@ -537,6 +537,8 @@ def _raise_for_probs(block: np.ndarray, start: int, tol: float, name: str) -> No
         value = block[tuple(where)]
         squash = "sigmoid" if block.ndim == 1 else "softmax"
         finite = f"apply a {squash} to logits, or divide percentages by 100"
+        if -tol < value < 0:
+            finite = "cut such roundings off with probs.clip(0)"
         raise ValueError(
             f"{name}: expected values from 0 to 1, found {value} at {_place(where, start)}; "
             f"{finite if np.isfinite(value) else 'remove such rows'}"
@@ -853,6 +855,10 @@ def class_indices(
             raise ValueError(
                 "positive: expected only with probabilities (N,) and without classes; give "
                 "classes=[...], the name of each column"
+            )
+        if np.ndim(positive):
+            raise ValueError(
+                f"positive: expected one label, such as 'yes', found {np.size(positive)}"
             )
         indices = (array == positive).astype(np.int64)
         if not indices.any():
