@@ -26,8 +26,6 @@ from calib_audit.stored import Changes, compare_reports
 from calib_audit.words import about_calibrator
 from calib_utils._files import write_text
 
-__all__ = ["main", "parser"]
-
 _BAD_INPUT = 2
 _STOPPED, _UNREAD = 130, 141  # a shell's codes for Ctrl-C, and for a reader that closed the pipe
 

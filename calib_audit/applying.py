@@ -20,8 +20,6 @@ from calib_audit.source import open_source
 from calib_utils._files import replacing_text
 from calib_utils.recalibration import Recalibrator, load
 
-__all__ = ["apply_calibrator"]
-
 
 def apply_calibrator(
     calibrator: Path | str,

@@ -22,20 +22,6 @@ from calib_utils._numerics import log_losses
 from calib_utils.metrics.bins import sums_per_bin
 from calib_utils.metrics.noise import squared_sums
 
-__all__ = [
-    "BinSums",
-    "added_blocks",
-    "briers",
-    "check_few",
-    "confidences_of",
-    "heaviness",
-    "inside",
-    "losses",
-    "order_of",
-    "sums_of_blocks",
-    "worth",
-]
-
 _MOST_KEYS = 1_000
 _LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg
 COUNT, CORRECT, EXPECTED, SQUARES, SPREAD = range(5)  # the rows of `BinSums.array`

@@ -27,8 +27,6 @@ from calib_audit.words import DOUBT, headline, watched, what_was_read
 from calib_utils import __version__
 from calib_utils.predictions import check_count, check_n_bins, class_names
 
-__all__ = ["report"]
-
 
 def report(
     frame: Any,

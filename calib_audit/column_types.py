@@ -13,26 +13,6 @@ import numpy as np
 
 from calib_audit.formatting import printable
 
-__all__ = [
-    "Coded",
-    "as_array",
-    "as_coded",
-    "by_value",
-    "check_flat",
-    "coded",
-    "crossed",
-    "float_type",
-    "in_spans",
-    "is_missing",
-    "is_number",
-    "numbers_of",
-    "occurring",
-    "texts_of",
-    "times_of",
-    "weights_of",
-    "without_point",
-]
-
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")

@@ -12,8 +12,6 @@ import numpy as np
 from calib_audit.column_types import check_flat, is_missing, is_number, texts_of
 from calib_audit.source import Block, Source
 
-__all__ = ["UNITS", "Columns", "choose_columns", "columns_of_group", "scores_of"]
-
 _ROUNDED = 1e-2  # how far from 1 rows of probabilities may sum
 _PREFIXES = "prob_", "logit_", "logprob_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Costs", "cost_curve"]
-
 _POINTS = 201
 
 

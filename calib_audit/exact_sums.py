@@ -26,18 +26,6 @@ from calib_audit.lots import Lots
 from calib_audit.rows import Rows
 from calib_utils.metrics.bins import uniform_index
 
-__all__ = [
-    "CELL_ENDS",
-    "FARTHEST",
-    "PER_LOG_ODDS",
-    "UNIT",
-    "ExactSums",
-    "cells_of",
-    "in_bins",
-    "in_cells",
-    "moments",
-]
-
 UNIT = 2.0**32
 _MOST_ROWS = 2**31  # whose sums still fit into 64 bits
 PER_LOG_ODDS, FARTHEST = 128, 40

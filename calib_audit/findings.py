@@ -12,8 +12,6 @@ from calib_audit.parts import Part, Span, Verdict
 from calib_audit.recalibrators import TriedRecalibrators
 from calib_utils.recalibration import Recalibrator
 
-__all__ = ["Findings"]
-
 
 @dataclass(frozen=True)
 class Findings:

@@ -17,8 +17,6 @@ from calib_audit.columns import Columns, choose_columns
 from calib_audit.formatting import printable
 from calib_audit.source import EXTRA, Block, Source, parquet_source, with_checked_names
 
-__all__ = ["Folder", "FolderFile", "is_folder", "open_folder"]
-
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 

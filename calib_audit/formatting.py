@@ -6,17 +6,6 @@ import re
 
 import numpy as np
 
-__all__ = [
-    "counted_rows",
-    "distinct",
-    "number",
-    "percent",
-    "points",
-    "printable",
-    "signed_points",
-    "two_digits",
-]
-
 # Control characters (ESC among them), line ends, and marks that reverse the direction of writing.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"

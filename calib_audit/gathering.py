@@ -22,8 +22,6 @@ from calib_audit.source import Source, from_arrow, open_source
 from calib_audit.sql import are_sums, sums_in
 from calib_audit.totals import Totals
 
-__all__ = ["Gathered", "How", "gather", "gather_file", "read_folder"]
-
 _MOST_THREADS = 4  # more would wait for each other in Python
 # Numbers of a block: in larger ones little is left in the caches, and in smaller ones the threads
 # wait for each other more often than they count.

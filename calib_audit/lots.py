@@ -9,8 +9,6 @@ import numpy as np
 
 from calib_audit.rows import Rows
 
-__all__ = ["MOST_DRAWN", "SEED", "Lots", "drawn"]
-
 MOST_DRAWN, _MOST_CELLS = 200_000, 20_000_000
 SEED = 0  # of all random draws of a report
 _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -46,8 +46,6 @@ from calib_utils.metrics.noise import (
 )
 from calib_utils.predictions import as_predictions, in_type
 
-__all__ = ["Measures", "calibration_line", "larger_error", "larger_error_against", "measure"]
-
 LEVEL = 0.95
 _DRAWS = 2_000
 _USEFUL = 0.6  # an AUROC from which on a score is of some use

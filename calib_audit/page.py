@@ -32,8 +32,6 @@ from calib_audit.table_rows import Bar, Table
 from calib_utils.metrics import ReliabilityBins
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, draw_diagram
 
-__all__ = ["as_page", "bars_of", "cost_picture", "is_rare", "reliability_picture", "times_picture"]
-
 _RARE = 0.02  # a mean below which linear axes show nothing
 _PARTS = 12  # bins of a diagram with log axes, with about as many expected events in each
 _CHANCE = 0.95  # that the observed frequency of a calibrated model lies in the band

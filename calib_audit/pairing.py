@@ -19,8 +19,6 @@ from calib_audit.source import open_source
 from calib_audit.totals import Totals
 from calib_utils.comparing.pairs import Difference, McNemar, mcnemar, paired_difference
 
-__all__ = ["Pair", "pair"]
-
 _SAME = "give predictions of the same rows in the same order, or name their key"
 
 

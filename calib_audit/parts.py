@@ -24,30 +24,6 @@ from calib_audit.rows import Rows
 from calib_utils.comparing.verdicts import holm
 from calib_utils.metrics.noise import noise_of_means, tally
 
-__all__ = [
-    "BEYOND",
-    "LIMIT",
-    "RELATIVE",
-    "UNDECIDED",
-    "WITHIN",
-    "Gap",
-    "Part",
-    "Span",
-    "Verdict",
-    "allowed",
-    "begins",
-    "check_limits",
-    "control",
-    "gap_of",
-    "judge",
-    "judge_gaps",
-    "judge_groups",
-    "judge_parts",
-    "left_wrong",
-    "parted_by",
-    "since",
-]
-
 WITHIN, BEYOND, UNDECIDED, _GROUPS, _TIMES = "within", "beyond", "undecided", "groups", "times"
 RELATIVE = (
     0.25  # of the rate of the rarer outcome: the largest error, unless another one is asked for

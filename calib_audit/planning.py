@@ -17,8 +17,6 @@ from calib_utils.metrics.errors import debiased_square
 from calib_utils.metrics.noise import noise_of_means, root_square_ends, squared_sums
 from calib_utils.predictions import check_count
 
-__all__ = ["rows_for", "rows_needed"]
-
 _DRAWS = 10_000  # of the gaps of all groups
 _SHARE = 0.8  # of them that are to be found within the tolerance
 _SPREAD = 2 / 3  # of the variance of an event that is left when its score is known

@@ -15,8 +15,6 @@ import numpy as np
 from calib_audit.column_types import as_array, by_value, is_missing, numbers_of
 from calib_utils._numerics import log_of_probs, log_softmax
 
-__all__ = ["Probabilities", "from_logs", "log_probs_of", "probabilities", "row_sums", "scores_in"]
-
 ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
 _MINUS_INFINITE = {"-inf", "-infinity"}
 

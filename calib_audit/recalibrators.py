@@ -34,8 +34,6 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 
-__all__ = ["MapsPerGroup", "TriedRecalibrator", "TriedRecalibrators", "try_recalibrators"]
-
 _FEWEST = 100  # rows; with fewer nothing is fitted
 _MOST_CLASSES = 30  # for methods with parameters for pairs of classes
 _PATIENCE = 10  # seconds, after which a bar is shown

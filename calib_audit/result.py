@@ -16,8 +16,6 @@ from calib_audit.table_rows import (
 from calib_audit.words import class_note, cost_lines, others, recalibrator_sentence
 from calib_utils._files import write_text
 
-__all__ = ["Report"]
-
 
 class Report(Findings):
     """What `report` found out about a model. A notebook displays its verdict in words.

@@ -30,8 +30,6 @@ from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import rounded
 from calib_utils.predictions import MANY, like_probs
 
-__all__ = ["LABELS", "Counts", "Rows", "RowsReader"]
-
 LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
 

@@ -23,16 +23,6 @@ from calib_audit.formatting import printable
 from calib_utils.predictions import check_rows, is_tensor, plain_array
 from calib_utils.records.npz import explain_damage
 
-__all__ = [
-    "EXTRA",
-    "Block",
-    "Source",
-    "from_arrow",
-    "open_source",
-    "parquet_source",
-    "with_checked_names",
-]
-
 EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"
 _BFLOAT16 = "bfloat16", "torch.bfloat16"
 _SCORES = ("prob", "probs", "logit", "logits", "score", "scores")  # names of arrays of predictions

@@ -25,8 +25,6 @@ from calib_audit.rows import LABELS, Counts, Rows
 from calib_audit.source import Source
 from calib_utils.metrics.bins import sums_per_bin
 
-__all__ = ["DIALECTS", "are_sums", "query", "sums_in"]
-
 _FINE = 2**62  # units of a weighted term, which is at most 1
 _LARGEST = "0.9999999999999999"
 _LOWEST = float(-np.log(np.finfo(float).smallest_subnormal))

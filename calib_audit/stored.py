@@ -27,8 +27,6 @@ from calib_audit.parts import (
 from calib_audit.recalibrators import TriedRecalibrators
 from calib_utils.metrics.noise import squared_sums
 
-__all__ = ["Changes", "as_json", "bins_of_baseline", "compare_reports"]
-
 _ALL_ROWS = "all rows"
 FORMAT = 3  # of the JSON, as in report.schema.json
 _SUMS = "count", "correct", "predicted", "squares", "spread"  # the rows of `BinSums.array`

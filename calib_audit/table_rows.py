@@ -11,22 +11,6 @@ from calib_audit.formatting import counted_rows, number, percent, points, signed
 from calib_audit.parts import Part, Span
 from calib_audit.words import MOST_PARTS, state_of_part, state_of_span
 
-__all__ = [
-    "Bar",
-    "BarRow",
-    "MeasureRow",
-    "PartRow",
-    "RecalibratorRow",
-    "SpanRow",
-    "Table",
-    "bar_rows",
-    "measure_rows",
-    "part_rows",
-    "recalibrator_rows",
-    "span_rows",
-    "titled_parts",
-]
-
 
 def _column(head: str, kind: str = "", **options: Any) -> Any:
     """A column: its head, and whether its cells are a "number", a "note" or tell the "state"."""

@@ -37,8 +37,6 @@ from calib_utils.metrics.bins import (
 )
 from calib_utils.metrics.noise import block_index, squared_sums, tally
 
-__all__ = ["Totals", "shared_rows"]
-
 _CHANCE, _FEW = 1e-6, 0.05  # of an accident; share of the smaller set that does no harm
 
 

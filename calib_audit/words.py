@@ -37,22 +37,6 @@ from calib_audit.parts import (
 from calib_audit.recalibrators import MapsPerGroup, TriedRecalibrator, TriedRecalibrators
 from calib_utils._numerics import zero_of
 
-__all__ = [
-    "DOUBT",
-    "about_calibrator",
-    "class_note",
-    "cost_lines",
-    "headline",
-    "others",
-    "recalibrator_sentence",
-    "roles",
-    "state_of_part",
-    "state_of_span",
-    "watched",
-    "what_was_read",
-    "written",
-]
-
 _PLACES = "but it is too high in some places and too low in others"
 _LOST = 0.005  # of the AUROC, by ties of a map with steps or by classes that change places
 _NAMED = 3  # groups in a sentence; the others are counted

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-__all__ = ["replacing", "replacing_text", "write_bytes", "write_text"]
-
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:

@@ -13,23 +13,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = [
-    "FAR",
-    "HUGE",
-    "effective_size",
-    "find_masks",
-    "log_losses",
-    "log_of_probs",
-    "log_parts",
-    "log_softmax",
-    "row_blocks",
-    "smallest",
-    "softmax",
-    "softplus",
-    "widen",
-    "zero_of",
-]
-
 FAR = 5_000.0
 HUGE = 1e250  # for those that take finite logits literally
 # A block of rows of this size stays in a core's cache while several passes go over it.

@@ -19,8 +19,6 @@ from calib_utils.comparing.seeds import by_training, pooled_spread
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 
-__all__ = ["compare_beyond_gap"]
-
 
 def compare_beyond_gap(
     first: Iterable[ExperimentRecord],

@@ -12,8 +12,6 @@ from types import FrameType
 
 from calib_utils.comparing.tables import Markdown
 
-__all__ = ["ClaimError", "claim"]
-
 _STRICT = "CALIB_CLAIMS"
 _NOTE = "was written for the original values, and with yours it no longer holds"
 _READABLE = 40  # letters of code; a longer expression tells a reader nothing

@@ -21,8 +21,6 @@ from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import METRICS
 
-__all__ = ["RunDifference", "compare"]
-
 _FEWEST_DRAWS = 100
 _ROUNDING = 1e-6  # of a stored number, because confidences are float32
 _LEAST = -100.0  # the logarithm of the smallest p value that is distinguished from 0

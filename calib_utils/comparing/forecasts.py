@@ -13,8 +13,6 @@ from calib_utils.metrics.noise import resampled_gaps
 from calib_utils.predictions import check_several
 from calib_utils.records import Forecast
 
-__all__ = ["compare_forecasts"]
-
 # The names of a grid's comparisons: which networks, averaged or each alone, scaled where.
 _NAMED = {
     "single-at-T": ("ordinary", False, "after"),

@@ -12,8 +12,6 @@ from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name
 
-__all__ = ["level_table"]
-
 # Attribute of the record, heading, number of units in 1, digits.
 _BEFORE = (("error", "test error, %", 100, 1), ("ece", "ECE, %", 100, 1))
 _AFTER = (

@@ -31,15 +31,6 @@ from calib_utils.predictions import (
 
 _LEAST_FREEDOM = 1e-9  # of weights, of which one may count for nearly all
 
-__all__ = [
-    "Difference",
-    "McNemar",
-    "corrected_difference",
-    "mcnemar",
-    "paired_difference",
-    "paired_ece_difference",
-]
-
 
 @dataclass(frozen=True)
 class Difference:

@@ -11,8 +11,6 @@ import numpy as np
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 
-__all__ = ["Spread", "by_training", "pooled_spread"]
-
 
 @dataclass(frozen=True)
 class Spread:

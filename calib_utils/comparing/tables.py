@@ -11,8 +11,6 @@ from calib_utils.predictions import to_numpy
 
 _MINUS = "\N{MINUS SIGN}"
 
-__all__ = ["Markdown", "signed", "spread", "table"]
-
 
 class Markdown(str):
     """Text that a notebook renders as Markdown, and anything else prints as it is.

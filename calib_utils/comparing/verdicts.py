@@ -19,8 +19,6 @@ from calib_utils.records import ExperimentRecord, Forecast, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name, metric_name
 
-__all__ = ["Verdict", "Verdicts", "holm", "judge"]
-
 _LEVEL = 0.05
 _BEYOND = "ece_beyond_gap"
 _POINTS = {"error", "ece", "ece_scaled", _BEYOND}

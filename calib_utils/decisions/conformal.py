@@ -21,8 +21,6 @@ from calib_utils.predictions import (
     unweighted,
 )
 
-__all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
-
 
 class ConformalSets:
     """For each sample a set of classes that contains the true class with a chosen probability.

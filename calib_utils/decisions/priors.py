@@ -18,8 +18,6 @@ from calib_utils.predictions import (
     unweighted,
 )
 
-__all__ = ["adjust_priors", "estimate_priors"]
-
 _STEPS = 20_000
 _GAP = 1e-5  # nats a sample: how far the likelihood may be below the highest
 

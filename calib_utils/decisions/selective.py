@@ -19,8 +19,6 @@ from calib_utils.predictions import (
     unweighted,
 )
 
-__all__ = ["RiskCoverage", "risk_coverage", "selection_threshold"]
-
 
 class RiskCoverage(NamedTuple):
     """The error rate of a model against the share of samples on which it predicts.

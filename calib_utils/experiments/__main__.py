@@ -15,8 +15,6 @@ from calib_utils.experiments.runner import run_grid
 from calib_utils.records.experiments import load_experiment
 from calib_utils.training.networks import check_options
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """List or make the runs of one or more grids."""

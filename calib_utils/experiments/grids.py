@@ -14,8 +14,6 @@ from calib_utils.records.experiments import Experiment
 from calib_utils.records.names import METRICS
 from calib_utils.records.recipe import Recipe, completed_recipe, recipe_settings
 
-__all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
-
 _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
 _OF_GRID = {

@@ -25,16 +25,6 @@ from calib_utils.training.networks import build_model
 from calib_utils.training.progress import plain_warnings
 from calib_utils.training.timing import time_epoch
 
-__all__ = [
-    "checkpoint_path",
-    "epochs_done",
-    "has_record",
-    "load_images",
-    "run_experiment",
-    "time_run",
-    "trained",
-]
-
 
 @plain_warnings()
 def run_experiment(

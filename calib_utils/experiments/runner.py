@@ -16,8 +16,6 @@ from calib_utils.experiments.grids import Run
 from calib_utils.experiments.one_run import has_record, run_experiment
 from calib_utils.training.progress import progress_bars
 
-__all__ = ["run_grid"]
-
 
 def run_grid(
     runs: Sequence[Run],

@@ -25,8 +25,6 @@ from calib_utils.predictions import (
     taken,
 )
 
-__all__ = ["ReliabilityBins", "reliability_bins", "top_label"]
-
 _ROUNDING = 1e-9  # of a bin: a position so close to an edge is on it
 
 

@@ -30,14 +30,6 @@ from calib_utils.predictions import (
     taken,
 )
 
-__all__ = [
-    "adaptive_calibration_error",
-    "classwise_calibration_error",
-    "debiased_calibration_error",
-    "expected_calibration_error",
-    "maximum_calibration_error",
-]
-
 
 def expected_calibration_error(
     probs: Any,

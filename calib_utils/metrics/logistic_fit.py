@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["SURE", "checked_middle", "logistic_regression", "require_optimum", "targets"]
-
 _SIZES = (1e-290, 1e290)  # of differences between logits, so that weights are numbers
 _OUTLYING = 1e20  # times the usual distance: farther away, Newton's method loses its way
 _MAX_STEPS = 500  # far more than are ever needed

@@ -49,15 +49,6 @@ from calib_utils.predictions import (
     unweighted,
 )
 
-__all__ = [
-    "CalibrationBaseline",
-    "CalibrationTest",
-    "baseline_calibration_error",
-    "calibration_error_interval",
-    "calibration_test",
-    "debiased_calibration_error_interval",
-]
-
 _FEWEST = 10  # blocks of equal size; see the benchmark of blocks
 ADDED = 2  # blocks, or samples, of a calibrated network, added to the variance of each bin
 _NORMAL_FROM = 400.0  # variance of the number of correct predictions in a bin

@@ -27,16 +27,6 @@ from calib_utils.predictions import (
     taken,
 )
 
-__all__ = [
-    "BrierDecomposition",
-    "DecisionCurve",
-    "accuracy",
-    "brier_decomposition",
-    "brier_score",
-    "decision_curve",
-    "negative_log_likelihood",
-]
-
 
 def brier_score(probs: Any, labels: Any = None) -> float:
     """The squared distance between probabilities and one-hot labels, averaged over samples.

@@ -38,8 +38,6 @@ from calib_utils.predictions import (
     without_ignored,
 )
 
-__all__ = ["CalibrationError"]
-
 # Of all metrics, because one of its own could be neither copied nor sent.
 _ADDING = threading.Lock()
 _NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}

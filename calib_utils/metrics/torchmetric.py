@@ -9,9 +9,6 @@ from torchmetrics import Metric
 
 from calib_utils.metrics import streaming
 
-__all__ = ["CalibrationError"]
-
-
 # The sums may have been merged or set since the last time, and it is fast.
 _ANEW = {"compute_with_cache": False}
 

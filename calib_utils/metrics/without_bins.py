@@ -18,15 +18,6 @@ from calib_utils.metrics.logistic_fit import (
 from calib_utils.metrics.noise import block_index, effective_blocks, require_others
 from calib_utils.predictions import taken, unweighted
 
-__all__ = [
-    "CalibrationInTheLarge",
-    "CoxLine",
-    "calibration_in_the_large",
-    "confidence_auroc",
-    "cox_line",
-    "smooth_calibration_error",
-]
-
 _FINEST = 2**18  # intervals of the grid to which the residuals are moved
 _PER_WIDTH = 256  # how many points one width of the kernel gets, if the finest grid has them
 _NARROWEST = 3e-4  # width of a kernel; 79 intervals of the finest grid

@@ -7,8 +7,6 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
-__all__ = ["axes_or_new", "check_axes"]
-
 
 def axes_or_new(ax: Any, size: tuple[float, float]) -> Axes:
     """``ax`` or, if it is None, new axes on a figure of ``size`` in inches.

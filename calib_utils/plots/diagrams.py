@@ -18,8 +18,6 @@ from calib_utils.metrics.noise import consistency_limits, share_ends
 from calib_utils.plots._axes import check_axes
 from calib_utils.predictions import check_flag, check_number, check_share, taken, unweighted
 
-__all__ = ["ReliabilityDiagram", "reliability_diagram"]
-
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#595959"
 

@@ -17,8 +17,6 @@ from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name
 
-__all__ = ["FactorPlot", "factor_panels"]
-
 _STYLES = {"error": ("Test error", BLUE, "-"), "ece": ("ECE", ORANGE, "--")}
 # Of the seeds, from the lowest.
 _MARKERS = "osD^v"

@@ -14,8 +14,6 @@ from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 
-__all__ = ["GeneralizationPlot", "generalization_plot"]
-
 
 class GeneralizationPlot(NamedTuple):
     """What `generalization_plot` drew.

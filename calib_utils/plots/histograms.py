@@ -13,8 +13,6 @@ from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import taken
 
-__all__ = ["ConfidenceHistogram", "confidence_histogram"]
-
 
 class ConfidenceHistogram(NamedTuple):
     """What `confidence_histogram` drew.

@@ -13,8 +13,6 @@ from calib_utils.plots._axes import check_axes
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import check_number, check_several
 
-__all__ = ["history_panels"]
-
 _STYLES = ((BLUE, "-"), (ORANGE, "--"), (GREY, ":"))
 
 

@@ -16,8 +16,6 @@ from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import check_logits, look_like_probs, probs_of, taken
 from calib_utils.recalibration import Recalibrator
 
-__all__ = ["CalibrationMap", "calibration_map"]
-
 _STYLES = ((BLUE, "-"), (ORANGE, ":"), (GREY, "-."))
 # From nearly 0 to nearly 1, densest near the scores, so that a step is drawn as a step.
 _GRID = np.linspace(-12, 12, 4_001)

@@ -11,8 +11,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
 
-__all__ = ["reliability_diagrams"]
-
 
 def reliability_diagrams(
     probs: Mapping[str, Any],

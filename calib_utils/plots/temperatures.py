@@ -14,8 +14,6 @@ from calib_utils.plots.diagrams import BLUE, ORANGE
 from calib_utils.predictions import check_logits, taken, to_numpy
 from calib_utils.recalibration import TemperatureScaling
 
-__all__ = ["TemperatureCurve", "temperature_curve"]
-
 
 class TemperatureCurve(NamedTuple):
     """What `temperature_curve` drew.

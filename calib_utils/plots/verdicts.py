@@ -14,8 +14,6 @@ from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import check_several
 from calib_utils.records.names import metric_name
 
-__all__ = ["verdict_plot"]
-
 # Colour, and whether the marker is filled.
 _STYLES = {
     "holds": (BLUE, True),

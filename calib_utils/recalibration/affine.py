@@ -39,15 +39,6 @@ from calib_utils.recalibration.base import MulticlassRecalibrator, check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.temperature import optimal_temperature
 
-__all__ = [
-    "BetaCalibration",
-    "DirichletCalibration",
-    "MatrixScaling",
-    "PlattScaling",
-    "StructuredMatrixScaling",
-    "VectorScaling",
-]
-
 _SMALLEST = 1e-4  # of the largest class's scores; a solver cannot tell smaller ones from 0
 MAX_STEPS = 1_000  # a fit that has an optimum takes 10 to 100, and more with outliers
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache

@@ -31,8 +31,6 @@ from calib_utils.predictions import (
 )
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 
-__all__ = ["CLASSES", "Recalibrator", "load"]
-
 CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from calib_utils.recalibration.base import check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
-__all__ = ["BayesianBinningIntoQuantiles"]
-
 _RANGE = 10  # C of the paper: the numbers of bins reach from N^(1/3) / C to C N^(1/3)
 _MOST_SAMPLES = 1e8  # for which there are about ten million bins
 _LEAST_BINS = 50_000  # in one step

@@ -22,8 +22,6 @@ from calib_utils.metrics.bins import (
 from calib_utils.predictions import Predictions, check_logits, check_n_bins, probs_of
 from calib_utils.recalibration.base import Recalibrator, check_array
 
-__all__ = ["BinaryRecalibrator", "HistogramBinning", "IsotonicRegression"]
-
 
 class BinaryRecalibrator(Recalibrator):
     """A recalibrator of one logit or score for each sample, of shape (N,)."""

@@ -20,8 +20,6 @@ from calib_utils.recalibration.base import Recalibrator, learn
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
 
-__all__ = ["CalibratedClassifier"]
-
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier whose probabilities are calibrated by cross-fitting.

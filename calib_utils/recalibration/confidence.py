@@ -11,8 +11,6 @@ from calib_utils.recalibration.affine import BetaCalibration
 from calib_utils.recalibration.base import MulticlassRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
 
-__all__ = ["BetaOnConfidence"]
-
 
 class BetaOnConfidence(MulticlassRecalibrator):
     """Temperature scaling, and then a beta map for the confidence.

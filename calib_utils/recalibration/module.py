@@ -25,8 +25,6 @@ from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
 
-__all__ = ["CalibratedModule"]
-
 
 class CalibratedModule(nn.Module):
     """A network whose outputs are calibrated.

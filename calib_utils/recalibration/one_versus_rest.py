@@ -12,8 +12,6 @@ from calib_utils.predictions import Predictions, probs_of
 from calib_utils.recalibration.base import MulticlassRecalibrator, check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
-__all__ = ["OneVersusRest"]
-
 
 class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.

@@ -14,8 +14,6 @@ from calib_utils.predictions import check_groups, check_rows, like
 from calib_utils.recalibration.affine import PlattScaling
 from calib_utils.recalibration.base import check_array, in_kind, learn
 
-__all__ = ["PlattPerGroup"]
-
 _SPREADS = 1 / 128, 4.0  # in log-odds: hardly any difference, and more than groups ever have
 _CLOSE = 0.1  # of the logarithm of the spread, which need not be known better
 _MOST_STEPS = 100

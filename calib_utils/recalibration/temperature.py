@@ -19,8 +19,6 @@ from calib_utils._numerics import FAR, HUGE, log_softmax, row_blocks, softmax, w
 from calib_utils.predictions import check_number
 from calib_utils.recalibration.base import MulticlassRecalibrator, check_array
 
-__all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
-
 _TOLERANCE = 1e-9  # of the derivative, relative to A
 _MAX_STEPS = 200  # far more than are ever needed
 _START_ROWS = 1_000  # enough to bring the first guess within a few per cent

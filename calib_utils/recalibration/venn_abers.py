@@ -9,8 +9,6 @@ import numpy as np
 from calib_utils.recalibration.base import check_array, in_kind
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
-__all__ = ["VennAbers"]
-
 
 class VennAbers(BinaryRecalibrator):
     """The inductive Venn-Abers predictor: isotonic regression with each possible label of a sample.

@@ -14,16 +14,6 @@ from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.records.installed import check_known, folder_of
 from calib_utils.records.npz import explain_damage, reading
 
-__all__ = [
-    "LANGUAGE_MODELS",
-    "QUESTIONS",
-    "Answers",
-    "Samples",
-    "list_answers",
-    "load_answers",
-    "load_samples",
-]
-
 _CORRECT, _UNPARSEABLE = 1, 2  # of the grades; 0 is wrong
 
 #: The fourteen chat models of 2024 whose probabilities were recorded, from small to large in each

@@ -16,15 +16,6 @@ from calib_utils.records.names import training_set_name
 from calib_utils.records.npz import fields_from, reading, stored_facts, write_npz
 from calib_utils.records.recipe import completed_recipe
 
-__all__ = [
-    "Experiment",
-    "ExperimentRecord",
-    "experiment_path",
-    "list_experiments",
-    "load_experiment",
-    "save_experiment",
-]
-
 _OF_EACH = ("losses", "losses_scaled", "confidences_scaled")  # as float16, in newer records
 _ARRAYS = ("confidences", "correct", "epoch_correct", *_OF_EACH)
 

@@ -10,8 +10,6 @@ import numpy as np
 from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import load_rows
 
-__all__ = ["Forecast", "load_forecasts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Forecast:

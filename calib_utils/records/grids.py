@@ -10,8 +10,6 @@ from calib_utils.predictions import check_several
 from calib_utils.records.experiments import ExperimentRecord, list_experiments, load_experiment
 from calib_utils.records.names import training_set_name
 
-__all__ = ["by_level", "describe_protocol", "load_grid"]
-
 
 def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
     """Read the records of all runs of a grid, in the order of their names.

@@ -8,8 +8,6 @@ from typing import Any
 
 from calib_utils import __version__
 
-__all__ = ["check_known", "folder_of"]
-
 _WHEEL = f"calibration_course_records-{__version__}-py3-none-any.whl"
 
 

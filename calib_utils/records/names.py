@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "METRICS",
-    "dataset_name",
-    "factor_name",
-    "level_name",
-    "metric_name",
-    "training_set_name",
-]
-
 _DATASETS = {
     "cifar100": "CIFAR-100",
     "digits": "scikit-learn's digits",

@@ -15,17 +15,6 @@ import numpy as np
 
 from calib_utils._files import replacing
 
-__all__ = [
-    "MOST_BYTES",
-    "explain_damage",
-    "fields_from",
-    "load_rows",
-    "read_npz",
-    "reading",
-    "stored_facts",
-    "write_npz",
-]
-
 Row = TypeVar("Row")
 
 MOST_BYTES = 1 << 28  # unpacked

@@ -19,8 +19,6 @@ from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import fields_from, reading, stored_facts, write_npz
 from calib_utils.records.recipe import FIRST_SETTINGS, completed_recipe
 
-__all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
-
 _SPLIT = r"[a-z0-9][a-z0-9_-]*"
 _ARRAYS = ("logits", "labels")
 

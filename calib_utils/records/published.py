@@ -13,16 +13,6 @@ from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.records.installed import check_known, folder_of
 from calib_utils.records.npz import reading
 
-__all__ = [
-    "IDENTIFIERS",
-    "IMAGENET_NETWORKS",
-    "ImageNetPredictions",
-    "PublishedForecasts",
-    "load_identifier",
-    "load_imagenet",
-    "load_outcomes",
-]
-
 _NOT_VOTED = 255
 _DIGITS = 5  # of a confidence of an identifier
 _ONE_CONFIDENCE, _ONE_PROBABILITY = 255, 65535  # as they are stored

@@ -6,8 +6,6 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["DIGITS_RECIPE", "FIRST_SETTINGS", "Recipe", "completed_recipe", "recipe_settings"]
-
 # What `Recipe` had in its first version: a record that has all of these was made with it.
 FIRST_SETTINGS = {
     *("epochs", "batch_size", "learning_rate", "milestones", "momentum", "weight_decay"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["CIFAR100_SUPERCLASSES"]
-
 #: Each superclass of CIFAR-100, and the labels of its five classes, which the data set numbers from
 #: 0 by their names in the alphabet (Krizhevsky 2009, "Learning multiple layers of features from
 #: tiny images").

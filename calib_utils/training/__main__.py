@@ -24,8 +24,6 @@ from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import NETWORKS, build_model
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, or continue training, then write the validation and the test record."""

@@ -11,8 +11,6 @@ from torch.nn import functional as F
 from calib_utils.records.recipe import Recipe
 from calib_utils.training.data import ImageSet
 
-__all__ = ["Batches", "epoch_draws"]
-
 
 class Batches:
     """An image set on the device, ready to be cut into normalised batches."""

@@ -18,8 +18,6 @@ from torch import nn
 from calib_utils._files import replacing
 from calib_utils.records.recipe import Recipe, completed_recipe, recipe_settings
 
-__all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
-
 # The state of SGD or AdamW for each parameter, by its name in a file.
 _KEPT = {
     "momentum": "momentum_buffer",

@@ -13,8 +13,6 @@ import numpy as np
 from PIL import Image
 from scipy.ndimage import gaussian_filter
 
-__all__ = ["CORRUPTIONS", "corrupt"]
-
 _NOISE = (0.04, 0.06, 0.08, 0.09, 0.10)  # standard deviation, of a scale of 0 to 1
 _BLUR = (0.4, 0.6, 0.7, 0.8, 1.0)  # standard deviation, in pixels
 _CONTRAST = (0.75, 0.5, 0.4, 0.3, 0.15)  # the remaining share

@@ -14,17 +14,6 @@ from platformdirs import user_cache_dir
 
 from calib_utils.training.downloads import download
 
-__all__ = [
-    "CIFAR100_MEAN",
-    "CIFAR100_STD",
-    "ImageSet",
-    "channel_statistics",
-    "load_cifar100",
-    "load_digits",
-    "load_splits",
-    "train_validation_split",
-]
-
 # What `channel_statistics` gives for the 50,000 training images.
 CIFAR100_MEAN = (0.5071, 0.4865, 0.4409)
 CIFAR100_STD = (0.2673, 0.2564, 0.2762)

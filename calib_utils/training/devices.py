@@ -13,8 +13,6 @@ import torch
 
 from calib_utils import __version__
 
-__all__ = ["arithmetic", "choose_device", "environment", "processor_name"]
-
 
 def choose_device(name: torch.device | str | None = None) -> torch.device:
     """The device called ``name``; by default the GPU if there is one, otherwise the CPU.

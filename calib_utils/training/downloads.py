@@ -14,8 +14,6 @@ from filelock import FileLock
 
 from calib_utils.training.progress import progress_bars
 
-__all__ = ["download"]
-
 _TIMEOUT = 20  # seconds without a response, or without a byte
 _CHUNK = 1 << 14  # bytes that are written at a time
 _PATIENCE, _LEAST = 60, 100_000  # seconds, and the bytes that a mirror must send in them

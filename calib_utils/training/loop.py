@@ -26,8 +26,6 @@ from calib_utils.training.data import ImageSet
 from calib_utils.training.devices import arithmetic, choose_device, environment
 from calib_utils.training.progress import plain_warnings, progress_bars
 
-__all__ = ["predict_logits", "train"]
-
 
 @plain_warnings()
 def train(

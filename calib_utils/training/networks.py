@@ -10,15 +10,6 @@ from torch import nn
 
 from calib_utils.training.residual import ResidualBlock, ShortBlock, convolution
 
-__all__ = [
-    "NETWORKS",
-    "build_model",
-    "cifar_resnet",
-    "fast_resnet",
-    "lenet5",
-    "resnet34",
-]
-
 
 def resnet34(n_classes: int = 100) -> nn.Module:
     """The ResNet-34 of torchvision, untrained, with first layers for images of 32 pixels.

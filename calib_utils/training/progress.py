@@ -25,8 +25,6 @@ with warnings.catch_warnings():
 
 from calib_utils._files import replacing
 
-__all__ = ["plain_warnings", "progress_bars"]
-
 
 def progress_bars(shown: bool) -> Callable[..., Any]:
     """Bars of tqdm. `disable` is given only to hide one, so that TQDM_DISABLE=1 has its effect."""

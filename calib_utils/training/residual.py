@@ -8,8 +8,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-__all__ = ["ResidualBlock", "ShortBlock", "convolution"]
-
 
 def convolution(
     inputs: int,

@@ -15,8 +15,6 @@ from calib_utils.records.recipe import Recipe
 from calib_utils.training.data import ImageSet
 from calib_utils.training.loop import train
 
-__all__ = ["time_epoch"]
-
 
 def time_epoch(
     model: nn.Module,
