@@ -60,7 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--protocol", default="cpu", help="such as core: how many images and epochs (default: cpu)")
     add("--folder", type=Path, default=Path("runs"), help="for the checkpoints (default: runs)")
     add("--records", type=Path, help="folder for the records (default: inside calib_records)")
-    add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")
     add("--device", choices=("cpu", "cuda"), help="default: the GPUs if there are any")
     add("--grids", type=Path, metavar="FILE", help="other grids than the course's")
     add("--list", action="store_true", help="only list what is there and missing")
@@ -78,7 +77,7 @@ def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:
 
 
 def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    failed = run_grid(runs, args.folder, args.records, jobs=args.jobs, device=args.device)
+    failed = run_grid(runs, args.folder, args.records, device=args.device)
     if failed:
         raise ValueError("\n  ".join(["these runs failed:", *map(": ".join, failed.items())]))
 
