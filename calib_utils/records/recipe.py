@@ -24,7 +24,7 @@ _RISE = 0.2
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained: by SGD or AdamW, with a learning rate that follows a schedule.
+    """How a network is trained: by SGD, with a learning rate that follows a schedule.
 
     Attributes:
         epochs: passes over the training images.
@@ -32,11 +32,11 @@ class Recipe:
         learning_rate: at the start; of "one-cycle", the highest.
         milestones: epochs, counted from 1, after which the learning rate is divided by ten; unused
             by "one-cycle".
-        momentum: of SGD; of AdamW, the first of its two averages.
+        momentum: of SGD.
         weight_decay: on all parameters.
         crop_padding: pixels of black border added before a random crop; 0 for no crop.
         flip: whether half of the images are mirrored.
-        optimizer: "sgd" or "adamw" (Loshchilov and Hutter 2019).
+        optimizer: "sgd", the only one; some records of the course have "adamw".
         share: of the training data, its first part, that the network is trained on; above 0.
         schedule: of the learning rate: "steps"; or "one-cycle", where it grows from 0 for the first
             fifth of the training and then falls to 0 again, both linearly (Smith and Topin 2017).
@@ -75,7 +75,7 @@ class Recipe:
             "momentum": (0 <= self.momentum < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "a number of at least 0"),
             "crop_padding": (self.crop_padding >= 0, "at least 0"),
-            "optimizer": (self.optimizer in ("sgd", "adamw"), "'sgd' or 'adamw'"),
+            "optimizer": (self.optimizer == "sgd", "'sgd'"),
             "share": (0 < self.share <= 1, "above 0 and at most 1"),
             "schedule": (self.schedule in ("steps", "one-cycle"), "'steps' or 'one-cycle'"),
         }

@@ -18,14 +18,6 @@ from torch import nn
 from calib_utils._files import replacing
 from calib_utils.records.recipe import Recipe, completed_recipe, recipe_settings
 
-# The state of SGD or AdamW for each parameter, by its name in a file.
-_KEPT = {
-    "momentum": "momentum_buffer",
-    "exp_avg": "exp_avg",
-    "exp_avg_sq": "exp_avg_sq",
-    "step": "step",
-}
-
 
 def save_checkpoint(
     path: Path,
@@ -38,7 +30,7 @@ def save_checkpoint(
     Args:
         path: of the file.
         model: the network.
-        optimizer: its momentum is saved, or for AdamW both averages and the number of steps.
+        optimizer: its momentum is saved.
         facts: see `read_facts`.
 
     Raises:
@@ -46,10 +38,9 @@ def save_checkpoint(
     """
     tensors = {f"model/{name}": x.contiguous() for name, x in model.state_dict().items()}
     for number, parameter in enumerate(model.parameters()):
-        for name, key in _KEPT.items():
-            kept = optimizer.state[parameter].get(key)
-            if kept is not None:  # without momentum it is None
-                tensors[f"{name}/{number}"] = kept.contiguous()
+        kept = optimizer.state[parameter].get("momentum_buffer")
+        if kept is not None:  # without momentum it is None
+            tensors[f"momentum/{number}"] = kept.contiguous()
     try:
         with replacing(path) as part:
             save_file(tensors, part, {"facts": json.dumps(facts)})
@@ -89,12 +80,11 @@ def load_checkpoint(
         ) from error
     parameters = list(model.parameters())
     for name in tensors.keys() - {f"model/{weight}" for weight in weights}:
-        kind, _, number = name.partition("/")
-        parameter, stored = parameters[int(number)], tensors[name]
+        parameter = parameters[int(name.removeprefix("momentum/"))]
         # In the parameter's own memory layout, which the fused optimiser expects.
-        optimizer.state[parameter][_KEPT[kind]] = torch.empty_like(
-            parameter if stored.shape == parameter.shape else stored, device=parameter.device
-        ).copy_(stored)
+        optimizer.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(
+            tensors[name]
+        )
     return facts["history"]
 
 

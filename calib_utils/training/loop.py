@@ -140,14 +140,13 @@ def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    common: dict[str, Any] = {
-        "lr": recipe.learning_rate,
-        "weight_decay": recipe.weight_decay,
-        "fused": True,
-    }
-    if recipe.optimizer == "adamw":
-        return torch.optim.AdamW(model.parameters(), betas=(recipe.momentum, 0.999), **common)
-    return torch.optim.SGD(model.parameters(), momentum=recipe.momentum, **common)
+    return torch.optim.SGD(
+        model.parameters(),
+        lr=recipe.learning_rate,
+        momentum=recipe.momentum,
+        weight_decay=recipe.weight_decay,
+        fused=True,
+    )
 
 
 def _train_epoch(
