@@ -116,7 +116,6 @@ lint: $(INSTALLED) ## Check style, types, and who imports whom
 	@mkdir -p build
 	@sed -E 's/^([^-]+)->([^,]+).*/\2->\1/' $(SPELLINGS) > build/american.txt
 	-@$(BIN)/codespell -D build/american.txt -L $(IN_CODE) README.md book notebooks classroom/assignments
-	$(BIN)/python -m tools.sources.prose
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/zizmor --offline --quiet .
