@@ -23,7 +23,6 @@ from calib_utils.training.data import load_splits, train_validation_split
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
 from calib_utils.training.progress import plain_warnings
-from calib_utils.training.timing import time_epoch
 
 
 @plain_warnings()
@@ -84,17 +83,6 @@ def _fit(model: nn.Module, training: Any, device: str | None) -> dict[str, float
         "fitted_accuracy": float((logits.argmax(axis=1) == labels).mean()),
         "fitted_nll": negative_log_likelihood(logits, labels, inputs="logits"),
     }
-
-
-def time_run(run: Run, device: str | None = None) -> float:
-    """The seconds of one epoch of ``run``, including its metrics on the test images, if any."""
-    return time_epoch(
-        _network(run),
-        _training_set(run),
-        run.recipe,
-        device=device,
-        after_epoch=_after_epoch(run, device),
-    )
 
 
 def checkpoint_path(run: Run, folder: Path | str) -> Path:
