@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from calib_audit.formatting import printable
+from calib_utils.predictions import is_none
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
@@ -150,19 +151,13 @@ def is_missing(values: np.ndarray | Coded, words: bool = True) -> np.ndarray:
     if values.dtype.kind == "M":
         return np.isnat(values)
     if values.dtype.kind == "O":
-        none = np.array([not isinstance(value, str) and _is_none(value) for value in values], bool)
+        none = np.array([not isinstance(value, str) and is_none(value) for value in values], bool)
     else:
         none = np.zeros(len(values), bool)
     if values.dtype.kind in "OUS":
         empty = _MISSING if words else {""}
         none |= np.array([str(value).strip().lower() in empty for value in values], bool)
     return none
-
-
-def _is_none(value: Any) -> bool:
-    """Whether it is None, NaN, NaT, or pandas' NA, whose comparisons give NA."""
-    same = value == value
-    return value is None or not isinstance(same, (bool, np.bool_)) or not same
 
 
 def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:

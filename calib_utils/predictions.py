@@ -921,7 +921,7 @@ def check_blocks(blocks: Any, n: int, rows: Any, of: str) -> np.ndarray:
         raise ValueError(
             f"blocks: expected shape ({n},), the block of each sample, found {array.shape}"
         )
-    missing = np.array([_is_missing(name) for name in array.tolist()])
+    missing = np.array([is_none(name) for name in array.tolist()])
     if missing.any():
         where = int(missing.argmax())
         raise ValueError(
@@ -931,8 +931,8 @@ def check_blocks(blocks: Any, n: int, rows: Any, of: str) -> np.ndarray:
     return array.astype(str) if array.dtype == object else array
 
 
-def _is_missing(name: Any) -> bool:
-    """Whether it is None, NaN, or pandas' NA, whose comparisons give NA."""
+def is_none(name: Any) -> bool:
+    """Whether it is None, NaN, NaT, or pandas' NA, whose comparisons give NA."""
     same = name == name
     return name is None or not isinstance(same, (bool, np.bool_)) or not same
 

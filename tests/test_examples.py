@@ -29,8 +29,6 @@ PUBLIC = [
     for name in package.__all__
     if callable(getattr(package, name))  # a constant has no docstring
 ]
-# Its example would download 169 MB.
-NOT_RUN = {"load_cifar100"}
 
 
 def examples(documented: Any) -> list[doctest.Example]:
@@ -42,8 +40,7 @@ def test_a_public_name_has_an_example(package: ModuleType, documented: Any) -> N
     found = examples(documented)
     assert found, f"write an `Example:` into the docstring of {documented.__name__}"
     assert any(example.want for example in found)
-    if documented.__name__ not in NOT_RUN:
-        assert not all(doctest.SKIP in example.options for example in found)
+    assert not all(doctest.SKIP in example.options for example in found)
 
 
 @pytest.mark.parametrize(

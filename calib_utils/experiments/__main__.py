@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import calib_utils.training  # noqa: F401  explains what to do without PyTorch
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
@@ -20,7 +18,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """List or make the runs of one or more grids."""
     parser = _parser()
     args = parser.parse_args(arguments)
-    before = signal.signal(signal.SIGTERM, _stop)
     try:
         names = args.grid or grid_names(args.grids)
         runs = [run for name in names for run in plan_grid(name, args.protocol, args.grids)]
@@ -34,18 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError, ImportError, ArithmeticError, RuntimeError, MemoryError) as error:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", []))
         parser.exit(1, f"error: {str(error) or type(error).__name__}{notes}\n")
-    except KeyboardInterrupt as stopped:
-        status = 143 if stopped.args else 130
-        parser.exit(
-            status, "\nStopped. The same command continues after the last complete epochs.\n"
-        )
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _stop(number: int, _: Any) -> None:
-    """As Ctrl-C does, which reaches the other processes, and this does not."""
-    raise KeyboardInterrupt(number)
+    except KeyboardInterrupt:
+        parser.exit(130, "\nStopped. The same command continues after the last complete epochs.\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -105,9 +105,9 @@ def channel_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train_validation_split(
-    n: int = 50_000, n_validation: int = 5_000, seed: int = 0
+    n: int = 50_000, n_validation: int = 5_000
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split the indices 0 to n - 1 at random into training and validation.
+    """Split the indices 0 to n - 1 into training and validation, at random but always the same.
 
     Recalibrators are fitted on the validation part, which no network was trained on.
 
@@ -125,7 +125,7 @@ def train_validation_split(
     if not 0 < n_validation < n:
         raise ValueError(f"n_validation: expected 1 to {n - 1}, found {n_validation}")
     # RandomState's stream is frozen, so the split stays the same in later versions of NumPy.
-    order = np.random.RandomState(seed).permutation(n)
+    order = np.random.RandomState(0).permutation(n)
     return np.sort(order[n_validation:]), np.sort(order[:n_validation])
 
 

@@ -81,7 +81,7 @@ class TestChannelStatistics:
 
 class TestSplit:
     def test_every_image_is_in_one_part(self):
-        train, validation = train_validation_split(1000, 100, seed=3)
+        train, validation = train_validation_split(1000, 100)
         assert (len(train), len(validation)) == (900, 100)
         assert sorted([*train, *validation]) == list(range(1000))
         assert (np.diff(train) > 0).all()

@@ -1,8 +1,9 @@
 """Train on a large GPU what takes a CPU a day: `python -m tools.running.on_a_gpu FOLDER`.
 
 Runs the lab with the profile `gpu` through papermill, and then the seeds of its ResNet-34 that have
-no record yet; what is stopped goes on from its checkpoint. FOLDER gets the lab's notebook with its outputs, a record
-of each seed, and the checkpoints. With --trial, each network sees two batches, so a CPU will do.
+no record yet. FOLDER gets the lab's notebook with its outputs, a record of each seed, and the
+checkpoints, from which the same command goes on if `timeout` stopped it. With --trial, each network
+sees two batches, so a CPU will do.
 """
 
 from __future__ import annotations
