@@ -29,16 +29,19 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from calib_utils.recalibration.affine import (
-    BetaCalibration,
     DirichletCalibration,
     MatrixScaling,
-    PlattScaling,
     StructuredMatrixScaling,
     VectorScaling,
 )
 from calib_utils.recalibration.base import Recalibrator, load
 from calib_utils.recalibration.bbq import BayesianBinningIntoQuantiles
-from calib_utils.recalibration.binary import HistogramBinning, IsotonicRegression
+from calib_utils.recalibration.binary import (
+    BetaCalibration,
+    HistogramBinning,
+    IsotonicRegression,
+    PlattScaling,
+)
 from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
 from calib_utils.recalibration.per_group import PlattPerGroup

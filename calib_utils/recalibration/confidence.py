@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from calib_utils._numerics import row_blocks
-from calib_utils.recalibration.affine import BetaCalibration
 from calib_utils.recalibration.base import MulticlassRecalibrator
+from calib_utils.recalibration.binary import BetaCalibration
 from calib_utils.recalibration.temperature import TemperatureScaling
 
 

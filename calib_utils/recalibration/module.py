@@ -13,15 +13,13 @@ from torch import Tensor, nn
 from calib_utils._numerics import FAR
 from calib_utils.predictions import LIKE_PROBS, MANY, like_probs
 from calib_utils.recalibration.affine import (
-    BetaCalibration,
     DirichletCalibration,
     MatrixScaling,
-    PlattScaling,
     StructuredMatrixScaling,
     VectorScaling,
 )
 from calib_utils.recalibration.base import Recalibrator
-from calib_utils.recalibration.binary import BinaryRecalibrator
+from calib_utils.recalibration.binary import BetaCalibration, BinaryRecalibrator, PlattScaling
 from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
 

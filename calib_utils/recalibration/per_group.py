@@ -11,8 +11,8 @@ import numpy as np
 from calib_utils._numerics import softplus
 from calib_utils.metrics.logistic_fit import targets
 from calib_utils.predictions import check_groups, check_rows, like
-from calib_utils.recalibration.affine import PlattScaling
 from calib_utils.recalibration.base import check_array, in_kind, learn
+from calib_utils.recalibration.binary import PlattScaling
 
 _SPREADS = 1 / 128, 4.0  # in log-odds: hardly any difference, and more than groups ever have
 _CLOSE = 0.1  # of the logarithm of the spread, which need not be known better
