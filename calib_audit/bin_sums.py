@@ -19,8 +19,7 @@ import numpy as np
 from calib_audit.probabilities import row_sums
 from calib_audit.rows import Rows
 from calib_utils._numerics import log_losses
-from calib_utils.metrics.bins import sums_per_bin
-from calib_utils.metrics.noise import squared_sums
+from calib_utils.metrics.bins import squared_sums, sums_per_bin
 
 _MOST_KEYS = 1_000
 _LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg
@@ -31,7 +30,7 @@ class BinSums(NamedTuple):
     """Sums over the rows in each of M bins.
 
     Attributes:
-        array: float64, (5, M), or (9, M) with weights, as `calib_utils.metrics.noise.tally` has
+        array: float64, (5, M), or (9, M) with weights, as `calib_utils.metrics.bins.tally` has
             it: of rows that count alike the number of rows, the number of correct ones (or
             positives), and the sums of the confidence c, of (c - correct)^2 and of c (1 - c).
     """

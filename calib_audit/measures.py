@@ -31,18 +31,15 @@ from calib_utils.metrics import (
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
+from calib_utils.metrics.blocks import BinNoise, block_noise, effective_blocks, z_of_blocks
 from calib_utils.metrics.errors import debiased_square
-from calib_utils.metrics.noise import (
-    BinNoise,
-    block_noise,
-    effective_blocks,
+from calib_utils.metrics.intervals import (
     ends_of_noise,
     error_against,
     error_ends,
     root_ends_of_noise,
     root_square_ends,
     share_ends,
-    z_of_blocks,
 )
 from calib_utils.predictions import as_predictions, in_type
 

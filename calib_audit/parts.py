@@ -22,7 +22,8 @@ from calib_audit.bin_sums import (
 from calib_audit.measures import Measures
 from calib_audit.rows import Rows
 from calib_utils.comparing.verdicts import holm
-from calib_utils.metrics.noise import noise_of_means, tally
+from calib_utils.metrics.bins import tally
+from calib_utils.metrics.intervals import noise_of_means
 
 WITHIN, BEYOND, UNDECIDED, _GROUPS, _TIMES = "within", "beyond", "undecided", "groups", "times"
 RELATIVE = (

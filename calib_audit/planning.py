@@ -13,8 +13,9 @@ from calib_audit.formatting import two_digits
 from calib_audit.lots import SEED
 from calib_audit.measures import larger_error_against
 from calib_audit.parts import RELATIVE, allowed, check_limits
+from calib_utils.metrics.bins import squared_sums
 from calib_utils.metrics.errors import debiased_square
-from calib_utils.metrics.noise import noise_of_means, root_square_ends, squared_sums
+from calib_utils.metrics.intervals import noise_of_means, root_square_ends
 from calib_utils.predictions import check_count
 
 _DRAWS = 10_000  # of the gaps of all groups

@@ -25,7 +25,7 @@ from calib_audit.parts import (
     judge_gaps,
 )
 from calib_audit.recalibrators import TriedRecalibrators
-from calib_utils.metrics.noise import squared_sums
+from calib_utils.metrics.bins import squared_sums
 
 _ALL_ROWS = "all rows"
 FORMAT = 3  # of the JSON, as in report.schema.json

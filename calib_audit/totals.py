@@ -32,10 +32,12 @@ from calib_utils.metrics.bins import (
     edges_and_index,
     quantile_edges,
     right_closed_index,
+    squared_sums,
     sums_per_bin,
+    tally,
     uniform_index,
 )
-from calib_utils.metrics.noise import block_index, squared_sums, tally
+from calib_utils.metrics.blocks import block_index
 
 _CHANCE, _FEW = 1e-6, 0.05  # of an accident; share of the smaller set that does no harm
 

@@ -15,7 +15,7 @@ from scipy.special import ndtri, stdtrit
 from calib_utils.comparing.pairs import Difference
 from calib_utils.comparing.seeds import Spread
 from calib_utils.metrics.bins import mean_excess, uniform_index
-from calib_utils.metrics.noise import resampled_gaps
+from calib_utils.metrics.intervals import resampled_gaps
 from calib_utils.predictions import check_count
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records

@@ -9,7 +9,7 @@ import numpy as np
 
 from calib_utils.comparing.comparison import RunDifference, check_repeats, joined
 from calib_utils.metrics.bins import uniform_index
-from calib_utils.metrics.noise import resampled_gaps
+from calib_utils.metrics.intervals import resampled_gaps
 from calib_utils.predictions import check_several
 from calib_utils.records import Forecast
 

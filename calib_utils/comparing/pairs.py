@@ -14,7 +14,7 @@ from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to 
 
 from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import binned
-from calib_utils.metrics.noise import block_index, effective_blocks
+from calib_utils.metrics.blocks import block_index, effective_blocks
 from calib_utils.predictions import (
     Predictions,
     check_count,

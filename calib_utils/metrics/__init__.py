@@ -36,6 +36,12 @@ twenty seconds on one core, and a few megabytes.
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from calib_utils.metrics.baseline import (
+    CalibrationBaseline,
+    CalibrationTest,
+    baseline_calibration_error,
+    calibration_test,
+)
 from calib_utils.metrics.bins import ReliabilityBins, reliability_bins, top_label
 from calib_utils.metrics.errors import (
     adaptive_calibration_error,
@@ -44,12 +50,8 @@ from calib_utils.metrics.errors import (
     expected_calibration_error,
     maximum_calibration_error,
 )
-from calib_utils.metrics.noise import (
-    CalibrationBaseline,
-    CalibrationTest,
-    baseline_calibration_error,
+from calib_utils.metrics.intervals import (
     calibration_error_interval,
-    calibration_test,
     debiased_calibration_error_interval,
 )
 from calib_utils.metrics.scores import (

@@ -473,3 +473,41 @@ def _masses_from(
         masses -= starts
         return masses, np.add.reduceat(hits, starts, dtype=np.float64)
     return np.add.reduceat(weights, starts), np.add.reduceat(weights * hits, starts)
+
+
+def bin_sums(predictions: Predictions, n_bins: Any, strategy: str) -> np.ndarray:
+    """The sums that the intervals need, as `tally` has them; those of several sets add up."""
+    confidences, correct, weights = weighted_predictions(predictions)
+    bins = count_or_edges(n_bins, len(correct) if weights is None else effective_size(weights))
+    weights, dtype = unequal(weights), dtype_name(predictions.scores)
+    _, index = edges_and_index(confidences, bins, strategy, dtype, weights)
+    return tally(confidences, correct, index, count_of(bins), weights)
+
+
+def tally(
+    confidences: np.ndarray,
+    correct: np.ndarray,
+    index: np.ndarray,
+    size: int,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """Sums over the samples of each bin: float64, (5, size), or (9, size) with weights.
+
+    They are the sums of w, of w times correct, of w times the confidence c, of
+    w^2 (c - correct)^2 and of w^2 c (1 - c), where the weight w is 1 if there are none. Weights add
+    the sums of w^2, of w^2 times correct and of w^2 c, and the number of samples.
+    """
+    c, hits = confidences.astype(np.float64), correct.astype(np.float64)
+    first, noise = [hits, c], [(c - hits) ** 2, c * (1 - c)]
+    if weights is None:
+        terms = [None, *first, *noise]
+    else:
+        squared = weights**2
+        terms = [weights, *(weights * term for term in first), *(squared * term for term in noise)]
+        terms += [squared, *(squared * term for term in first), None]
+    return sums_per_bin(index, terms, size)
+
+
+def squared_sums(of_bins: np.ndarray) -> np.ndarray:
+    """The sums of w^2, of w^2 times correct and of w^2 c, (3, M); without weights w^2 is w."""
+    return of_bins[5:8] if len(of_bins) > 5 else of_bins[:3]

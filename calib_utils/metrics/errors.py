@@ -11,16 +11,17 @@ from calib_utils._numerics import row_blocks
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     bin_predictions,
+    bin_sums,
     bins_of,
     drop_weightless,
     expected_gap,
     maximum_gap,
     mean_excess,
     rounded,
+    squared_sums,
     sums_per_bin,
     uniform_index,
 )
-from calib_utils.metrics.noise import bin_sums, squared_sums
 from calib_utils.predictions import (
     Predictions,
     blocks_of,

@@ -9,13 +9,13 @@ import numpy as np
 
 from calib_utils._numerics import effective_size, log_of_probs, zero_of
 from calib_utils.metrics.bins import float_pairs, unequal, weighted_predictions
+from calib_utils.metrics.blocks import block_index, effective_blocks, require_others
 from calib_utils.metrics.logistic_fit import (
     checked_middle,
     logistic_regression,
     require_optimum,
     targets,
 )
-from calib_utils.metrics.noise import block_index, effective_blocks, require_others
 from calib_utils.predictions import taken, unweighted
 
 _FINEST = 2**18  # intervals of the grid to which the residuals are moved

@@ -13,8 +13,9 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
 from calib_utils.metrics import ReliabilityBins, baseline_calibration_error
+from calib_utils.metrics.baseline import consistency_limits
 from calib_utils.metrics.bins import bins_of, expected_gap
-from calib_utils.metrics.noise import consistency_limits, share_ends
+from calib_utils.metrics.intervals import share_ends
 from calib_utils.plots._axes import check_axes
 from calib_utils.predictions import check_flag, check_number, check_share, taken, unweighted
 

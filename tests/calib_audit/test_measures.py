@@ -25,8 +25,9 @@ from calib_utils.metrics import (
     debiased_calibration_error_interval,
     expected_calibration_error,
 )
-from calib_utils.metrics.bins import uniform_index
-from calib_utils.metrics.noise import block_noise, error_ends, root_ends_of_noise, tally
+from calib_utils.metrics.bins import tally, uniform_index
+from calib_utils.metrics.blocks import block_noise
+from calib_utils.metrics.intervals import error_ends, root_ends_of_noise
 from calib_utils.predictions import as_predictions
 from tests.calib_audit import DECIDED, bare, judged, points_of, taken
 from tests.calib_audit.samples import LABEL, SCORE, calibrated, copies, drawn, of_patients, too_high

@@ -15,7 +15,7 @@ import pytest
 from calib_audit import Report, report, table_rows
 from calib_audit.bin_sums import BinSums
 from calib_audit.page import bars_of, is_rare
-from calib_utils.metrics.noise import tally
+from calib_utils.metrics.bins import tally
 
 pytest.importorskip("jinja2")
 

@@ -32,7 +32,8 @@ from calib_utils.metrics import (
     cox_line,
     debiased_calibration_error_interval,
 )
-from calib_utils.metrics.noise import block_noise, tally
+from calib_utils.metrics.bins import tally
+from calib_utils.metrics.blocks import block_noise
 from calib_utils.predictions import as_predictions
 from calib_utils.records import load_identifier
 from tests.calib_audit import judged

@@ -9,7 +9,7 @@ from calib_audit import report, rows_for
 from calib_audit.bin_sums import BinSums
 from calib_audit.planning import rows_needed
 from calib_utils import metrics
-from calib_utils.metrics.noise import tally
+from calib_utils.metrics.bins import tally
 from tests.calib_audit.samples import drawn
 
 

@@ -15,7 +15,8 @@ from calib_utils.comparing import (
     paired_ece_difference,
 )
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.metrics.noise import effective_blocks, resampled_gaps
+from calib_utils.metrics.blocks import effective_blocks
+from calib_utils.metrics.intervals import resampled_gaps
 from calib_utils.predictions import as_predictions
 
 

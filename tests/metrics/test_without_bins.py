@@ -21,7 +21,7 @@ from calib_utils.metrics import (
     cox_line,
     smooth_calibration_error,
 )
-from calib_utils.metrics.noise import effective_blocks
+from calib_utils.metrics.blocks import effective_blocks
 from calib_utils.predictions import as_predictions
 
 RNG = np.random.default_rng(0)
