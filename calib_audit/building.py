@@ -25,7 +25,8 @@ from calib_audit.stored import bins_of_baseline
 from calib_audit.totals import shared_rows
 from calib_audit.words import DOUBT, headline, watched, what_was_read
 from calib_utils import __version__
-from calib_utils.predictions import check_count, check_n_bins, class_names
+from calib_utils.predictions.checks import check_count, check_n_bins
+from calib_utils.predictions.labels import class_names
 
 
 def report(

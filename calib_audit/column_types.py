@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calib_audit.formatting import printable
-from calib_utils.predictions import is_none
+from calib_utils.predictions.labels import is_none
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float

@@ -41,7 +41,8 @@ from calib_utils.metrics.intervals import (
     root_square_ends,
     share_ends,
 )
-from calib_utils.predictions import as_predictions, in_type
+from calib_utils.predictions import as_predictions
+from calib_utils.predictions.arrays import in_type
 
 LEVEL = 0.95
 _DRAWS = 2_000

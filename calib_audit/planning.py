@@ -16,7 +16,7 @@ from calib_audit.parts import RELATIVE, allowed, check_limits
 from calib_utils.metrics.bins import squared_sums
 from calib_utils.metrics.errors import debiased_square
 from calib_utils.metrics.intervals import noise_of_means, root_square_ends
-from calib_utils.predictions import check_count
+from calib_utils.predictions.checks import check_count
 
 _DRAWS = 10_000  # of the gaps of all groups
 _SHARE = 0.8  # of them that are to be found within the tolerance

@@ -19,7 +19,8 @@ from calib_audit.rows import Rows
 from calib_utils._numerics import effective_size
 from calib_utils.comparing.pairs import Difference, paired_difference
 from calib_utils.metrics import expected_calibration_error
-from calib_utils.predictions import Predictions, as_predictions, in_type
+from calib_utils.predictions import Predictions, as_predictions
+from calib_utils.predictions.arrays import in_type
 from calib_utils.recalibration import (
     BetaCalibration,
     BetaOnConfidence,

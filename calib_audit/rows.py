@@ -28,7 +28,7 @@ from calib_audit.probabilities import log_probs_of, probabilities, scores_in
 from calib_audit.source import Source
 from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import rounded
-from calib_utils.predictions import MANY, like_probs
+from calib_utils.predictions.scores import MANY, like_probs
 
 LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken

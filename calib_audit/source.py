@@ -20,7 +20,8 @@ import numpy as np
 
 from calib_audit.column_types import is_number
 from calib_audit.formatting import printable
-from calib_utils.predictions import check_rows, is_tensor, plain_array
+from calib_utils.predictions.arrays import is_tensor, plain_array
+from calib_utils.predictions.checks import check_rows
 from calib_utils.records.npz import explain_damage
 
 EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"

@@ -16,7 +16,7 @@ from calib_utils.comparing.pairs import Difference
 from calib_utils.comparing.seeds import Spread
 from calib_utils.metrics.bins import mean_excess, uniform_index
 from calib_utils.metrics.intervals import resampled_gaps
-from calib_utils.predictions import check_count
+from calib_utils.predictions.checks import check_count
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import METRICS

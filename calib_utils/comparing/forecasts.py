@@ -10,7 +10,7 @@ import numpy as np
 from calib_utils.comparing.comparison import RunDifference, check_repeats, joined
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.intervals import resampled_gaps
-from calib_utils.predictions import check_several
+from calib_utils.predictions.checks import check_several
 from calib_utils.records import Forecast
 
 # The names of a grid's comparisons: which networks, averaged or each alone, scaled where.

@@ -15,19 +15,17 @@ from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to 
 from calib_utils._numerics import effective_size
 from calib_utils.metrics.bins import binned
 from calib_utils.metrics.blocks import block_index, effective_blocks
-from calib_utils.predictions import (
-    Predictions,
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.checks import (
     check_count,
     check_finite,
     check_n_bins,
     check_pair,
     check_rows,
-    check_sample_weight,
     check_share,
-    check_zeros_and_ones,
-    taken,
-    unweighted,
 )
+from calib_utils.predictions.gate import taken, unweighted
+from calib_utils.predictions.labels import check_sample_weight, check_zeros_and_ones
 
 _LEAST_FREEDOM = 1e-9  # of weights, of which one may count for nearly all
 

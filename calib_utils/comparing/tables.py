@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.predictions import to_numpy
+from calib_utils.predictions.arrays import to_numpy
 
 _MINUS = "\N{MINUS SIGN}"
 

@@ -14,7 +14,8 @@ from calib_utils.comparing.forecasts import compare_forecasts
 from calib_utils.comparing.pairs import Difference
 from calib_utils.comparing.seeds import pooled_spread
 from calib_utils.comparing.tables import Markdown, signed, table
-from calib_utils.predictions import check_several, to_numpy
+from calib_utils.predictions.arrays import to_numpy
+from calib_utils.predictions.checks import check_several
 from calib_utils.records import ExperimentRecord, Forecast, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name, metric_name

@@ -7,19 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from calib_utils.predictions import (
-    Predictions,
-    check_flag,
-    check_labels,
-    check_rows,
-    check_seed,
-    check_share,
-    like,
-    probs_of,
-    taken,
-    to_numpy,
-    unweighted,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.arrays import like, to_numpy
+from calib_utils.predictions.checks import check_flag, check_rows, check_seed, check_share
+from calib_utils.predictions.gate import probs_of, taken, unweighted
+from calib_utils.predictions.labels import check_labels
 
 
 class ConformalSets:

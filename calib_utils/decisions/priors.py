@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.predictions import (
-    check_number,
-    check_order,
-    like,
-    probs_of,
-    taken,
-    to_numpy,
-    tolerance,
-    unweighted,
-)
+from calib_utils.predictions.arrays import like, to_numpy
+from calib_utils.predictions.checks import check_number
+from calib_utils.predictions.gate import probs_of, taken, unweighted
+from calib_utils.predictions.labels import check_order
+from calib_utils.predictions.scores import tolerance
 
 _STEPS = 20_000
 _GAP = 1e-5  # nats a sample: how far the likelihood may be below the highest

@@ -8,16 +8,11 @@ import numpy as np
 from scipy.stats import beta
 
 from calib_utils.metrics.bins import confidence_and_correct
-from calib_utils.predictions import (
-    Predictions,
-    check_confidences,
-    check_correct,
-    check_rows,
-    check_share,
-    probs_of,
-    taken,
-    unweighted,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.checks import check_rows, check_share
+from calib_utils.predictions.gate import probs_of, taken, unweighted
+from calib_utils.predictions.labels import check_correct
+from calib_utils.predictions.scores import check_confidences
 
 
 class RiskCoverage(NamedTuple):

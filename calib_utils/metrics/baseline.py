@@ -21,13 +21,9 @@ from calib_utils.metrics.bins import (
     mean_excess,
 )
 from calib_utils.metrics.blocks import block_index, block_noise, z_of_blocks
-from calib_utils.predictions import (
-    Predictions,
-    check_count,
-    check_seed,
-    taken,
-    unweighted,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.checks import check_count, check_seed
+from calib_utils.predictions.gate import taken, unweighted
 
 _NORMAL_FROM = 400.0  # variance of the number of correct predictions in a bin
 _BLOCK = 4096  # samples at a time

@@ -12,18 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._numerics import effective_size, widen
-from calib_utils.predictions import (
-    Predictions,
-    blocks_of,
-    check_confidences,
-    check_correct,
-    check_edges,
-    check_n_bins,
-    check_rows,
-    dtype_name,
-    like,
-    taken,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.arrays import dtype_name, like
+from calib_utils.predictions.checks import check_edges, check_n_bins, check_rows
+from calib_utils.predictions.gate import blocks_of, taken
+from calib_utils.predictions.labels import check_correct
+from calib_utils.predictions.scores import check_confidences
 
 _ROUNDING = 1e-9  # of a bin: a position so close to an edge is on it
 

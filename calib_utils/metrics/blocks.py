@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._numerics import effective_size
-from calib_utils.predictions import (
-    check_blocks,
-)
+from calib_utils.predictions.labels import check_blocks
 
 _FEWEST = 10  # blocks of equal size; see the benchmark of blocks
 ADDED = 2  # blocks, or samples, of a calibrated network, added to the variance of each bin

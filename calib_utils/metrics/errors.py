@@ -22,14 +22,10 @@ from calib_utils.metrics.bins import (
     sums_per_bin,
     uniform_index,
 )
-from calib_utils.predictions import (
-    Predictions,
-    blocks_of,
-    check_n_bins,
-    dtype_name,
-    probs_of,
-    taken,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.arrays import dtype_name
+from calib_utils.predictions.checks import check_n_bins
+from calib_utils.predictions.gate import blocks_of, probs_of, taken
 
 
 def expected_calibration_error(

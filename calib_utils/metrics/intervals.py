@@ -27,11 +27,8 @@ from calib_utils.metrics.bins import (
     squared_sums,
 )
 from calib_utils.metrics.blocks import ADDED, BinNoise, block_index, block_noise
-from calib_utils.predictions import (
-    Predictions,
-    taken,
-    unweighted,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.gate import taken, unweighted
 
 _DRAWS = 2_000  # of the noise: their own error is small compared with the interval
 _SLIP = 0.005  # the chance that some bin without a clear gap is taken for one with a gap

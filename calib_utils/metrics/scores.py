@@ -15,17 +15,11 @@ from calib_utils.metrics.bins import (
     rounded,
     weighted_predictions,
 )
-from calib_utils.predictions import (
-    Predictions,
-    blocks_of,
-    check_inputs,
-    check_logits,
-    check_thresholds,
-    dtype_name,
-    look_like_probs,
-    probs_of,
-    taken,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.arrays import dtype_name
+from calib_utils.predictions.checks import check_inputs, check_thresholds
+from calib_utils.predictions.gate import blocks_of, probs_of, taken
+from calib_utils.predictions.scores import check_logits, look_like_probs
 
 
 def brier_score(probs: Any, labels: Any = None) -> float:

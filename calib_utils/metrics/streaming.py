@@ -21,22 +21,12 @@ from calib_utils.metrics.bins import (
     uniform_edges,
     uniform_index,
 )
-from calib_utils.predictions import (
-    Predictions,
-    check_frames,
-    check_inputs,
-    check_labels,
-    check_logits,
-    check_n_bins,
-    check_whole,
-    dtype_name,
-    in_rows,
-    like,
-    look_like_probs,
-    taken,
-    to_numpy,
-    without_ignored,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.arrays import dtype_name, like, to_numpy
+from calib_utils.predictions.checks import check_inputs, check_n_bins, check_whole
+from calib_utils.predictions.gate import taken
+from calib_utils.predictions.labels import check_frames, check_labels, in_rows, without_ignored
+from calib_utils.predictions.scores import check_logits, look_like_probs
 
 # Of all metrics, because one of its own could be neither copied nor sent.
 _ADDING = threading.Lock()

@@ -16,7 +16,7 @@ from calib_utils.metrics.logistic_fit import (
     require_optimum,
     targets,
 )
-from calib_utils.predictions import taken, unweighted
+from calib_utils.predictions.gate import taken, unweighted
 
 _FINEST = 2**18  # intervals of the grid to which the residuals are moved
 _PER_WIDTH = 256  # how many points one width of the kernel gets, if the finest grid has them

@@ -17,7 +17,8 @@ from calib_utils.metrics.baseline import consistency_limits
 from calib_utils.metrics.bins import bins_of, expected_gap
 from calib_utils.metrics.intervals import share_ends
 from calib_utils.plots._axes import check_axes
-from calib_utils.predictions import check_flag, check_number, check_share, taken, unweighted
+from calib_utils.predictions.checks import check_flag, check_number, check_share
+from calib_utils.predictions.gate import taken, unweighted
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#595959"

@@ -11,7 +11,7 @@ from calib_utils.metrics import ReliabilityBins
 from calib_utils.metrics.bins import bins_of
 from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.predictions import taken
+from calib_utils.predictions.gate import taken
 
 
 class ConfidenceHistogram(NamedTuple):

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from calib_utils.plots._axes import check_axes
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.predictions import check_number, check_several
+from calib_utils.predictions.checks import check_number, check_several
 
 _STYLES = ((BLUE, "-"), (ORANGE, "--"), (GREY, ":"))
 

@@ -13,7 +13,8 @@ from scipy.special import expit
 from calib_utils.metrics import ReliabilityBins, reliability_bins
 from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.predictions import check_logits, look_like_probs, probs_of, taken
+from calib_utils.predictions.gate import probs_of, taken
+from calib_utils.predictions.scores import check_logits, look_like_probs
 from calib_utils.recalibration import Recalibrator
 
 _STYLES = ((BLUE, "-"), (ORANGE, ":"), (GREY, "-."))

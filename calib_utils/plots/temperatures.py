@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, ORANGE
-from calib_utils.predictions import check_logits, taken, to_numpy
+from calib_utils.predictions.arrays import to_numpy
+from calib_utils.predictions.gate import taken
+from calib_utils.predictions.scores import check_logits
 from calib_utils.recalibration import TemperatureScaling
 
 

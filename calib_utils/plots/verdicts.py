@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.predictions import check_several
+from calib_utils.predictions.checks import check_several
 from calib_utils.records.names import metric_name
 
 # Colour, and whether the marker is filled.

@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from calib_utils._numerics import find_masks, log_softmax, row_blocks, softmax
-from calib_utils.predictions import check_count, check_number
+from calib_utils.predictions.checks import check_count, check_number
 from calib_utils.recalibration.affine_fit import (
     MAX_STEPS,
     Penalties,

@@ -17,18 +17,11 @@ import numpy as np
 from calib_utils import __version__
 from calib_utils._numerics import FAR, log_of_probs, row_blocks, widen, zero_of
 from calib_utils.metrics.bins import rounded
-from calib_utils.predictions import (
-    Predictions,
-    check_inputs,
-    check_label_masks,
-    check_logits,
-    check_number,
-    dtype_name,
-    like,
-    look_like_probs,
-    probs_of,
-    taken,
-)
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.arrays import dtype_name, like
+from calib_utils.predictions.checks import check_inputs, check_number
+from calib_utils.predictions.gate import probs_of, taken
+from calib_utils.predictions.scores import check_label_masks, check_logits, look_like_probs
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 
 CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`

@@ -26,7 +26,10 @@ from calib_utils.metrics.logistic_fit import (
     require_optimum,
     targets,
 )
-from calib_utils.predictions import Predictions, check_flag, check_logits, check_n_bins, probs_of
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.checks import check_flag, check_n_bins
+from calib_utils.predictions.gate import probs_of
+from calib_utils.predictions.scores import check_logits
 from calib_utils.recalibration.base import Recalibrator, check_array
 
 

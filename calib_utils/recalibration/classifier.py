@@ -15,7 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
 from calib_utils._numerics import log_of_probs, zero_of
-from calib_utils.predictions import check_probs, check_sample_weight, plain_array
+from calib_utils.predictions.arrays import plain_array
+from calib_utils.predictions.labels import check_sample_weight
+from calib_utils.predictions.scores import check_probs
 from calib_utils.recalibration.base import Recalibrator, learn
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling

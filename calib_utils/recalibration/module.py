@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from calib_utils._numerics import FAR
-from calib_utils.predictions import LIKE_PROBS, MANY, like_probs
+from calib_utils.predictions.scores import LIKE_PROBS, MANY, like_probs
 from calib_utils.recalibration.affine import (
     DirichletCalibration,
     MatrixScaling,

@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._numerics import find_masks, row_blocks, smallest, softmax, zero_of
-from calib_utils.predictions import Predictions, probs_of
+from calib_utils.predictions import Predictions
+from calib_utils.predictions.gate import probs_of
 from calib_utils.recalibration.base import MulticlassRecalibrator, check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 

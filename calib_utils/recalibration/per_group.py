@@ -10,7 +10,9 @@ import numpy as np
 
 from calib_utils._numerics import softplus
 from calib_utils.metrics.logistic_fit import targets
-from calib_utils.predictions import check_groups, check_rows, like
+from calib_utils.predictions.arrays import like
+from calib_utils.predictions.checks import check_rows
+from calib_utils.predictions.labels import check_groups
 from calib_utils.recalibration.base import check_array, in_kind, learn
 from calib_utils.recalibration.binary import PlattScaling
 

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from calib_utils._numerics import FAR, HUGE, log_softmax, row_blocks, softmax, widen
-from calib_utils.predictions import check_number
+from calib_utils.predictions.checks import check_number
 from calib_utils.recalibration.base import MulticlassRecalibrator, check_array
 
 _TOLERANCE = 1e-9  # of the derivative, relative to A

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.predictions import check_confidences, check_correct
+from calib_utils.predictions.labels import check_correct
+from calib_utils.predictions.scores import check_confidences
 from calib_utils.records.installed import folder_of
 from calib_utils.records.names import training_set_name
 from calib_utils.records.npz import fields_from, reading, stored_facts, write_npz

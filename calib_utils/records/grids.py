@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from calib_utils.predictions import check_several
+from calib_utils.predictions.checks import check_several
 from calib_utils.records.experiments import ExperimentRecord, list_experiments, load_experiment
 from calib_utils.records.names import training_set_name
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.predictions import check_labels, check_logits
+from calib_utils.predictions.labels import check_labels
+from calib_utils.predictions.scores import check_logits
 from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import fields_from, reading, stored_facts, write_npz
 from calib_utils.records.recipe import FIRST_SETTINGS, completed_recipe

@@ -16,7 +16,8 @@ from calib_utils.metrics import (
     reliability_bins,
 )
 from calib_utils.metrics.errors import debiased_squared_error
-from calib_utils.predictions import as_predictions, taken
+from calib_utils.predictions import as_predictions
+from calib_utils.predictions.gate import taken
 from tests.metrics.metric_cases import BIN_COUNTS, DTYPES, draw, n_bins_drawn, predictions
 
 

@@ -25,6 +25,10 @@ BAD_PROBS = {
     "logits": (LOGITS, r"expected values from 0 to 1, found -\d.* softmax"),
     "positive logits": (5 + PROBS, "expected values from 0 to 1, found 5.* softmax"),
     "negative": (with_value(PROBS, 2500, [0.6, 0.6, -0.3, 0.1]), "found -0.3 at row 2500, class 2"),
+    "1 - 0.7 - 0.3": (
+        with_value(PROBS, 2500, [0.7, 0.3, 1 - 0.7 - 0.3 - 1e-16, 0]),
+        r"at row 2500, class 2; cut such roundings off with probs.clip\(0\)",
+    ),
     "above 1": (with_value(PROBS, 9, [1.01, 0, 0, 0]), "found 1.01 at row 9, class 0"),
     "twice": (2 * with_value(PROBS, slice(None), 0.25), "sum to 1 within 0.0001, found 2 in row 0"),
     "one row": (with_value(PROBS, 2500, 0.2), "sum to 1 .*found 0.8 in row 2500; divide"),

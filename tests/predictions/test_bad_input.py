@@ -12,8 +12,9 @@ import pytest
 import scipy.sparse
 import torch
 
-from calib_utils import comparing, decisions, metrics, plots, predictions
-from calib_utils.predictions import as_predictions, plain_array, to_numpy
+from calib_utils import comparing, decisions, metrics, plots
+from calib_utils.predictions import as_predictions, checks
+from calib_utils.predictions.arrays import plain_array, to_numpy
 from calib_utils.recalibration import PlattScaling, VectorScaling
 from calib_utils.records import by_level, load_grid
 from tests.predictions.bad_input_cases import (
@@ -90,11 +91,11 @@ def test_plain_array_takes_views_of_tensors_for_their_numbers():
 
 WORDS = ["x", None, np.nan, np.inf, -1, [1], 1j]
 OF_ONE_VALUE = {
-    "check_count": lambda x: predictions.check_count(x, "name", ""),
-    "check_flag": lambda x: predictions.check_flag(x, "name"),
-    "check_number": lambda x: predictions.check_number(x, "name", 0),
-    "check_seed": predictions.check_seed,
-    "check_share": lambda x: predictions.check_share(x, "name", 0.95),
+    "check_count": lambda x: checks.check_count(x, "name", ""),
+    "check_flag": lambda x: checks.check_flag(x, "name"),
+    "check_number": lambda x: checks.check_number(x, "name", 0),
+    "check_seed": checks.check_seed,
+    "check_share": lambda x: checks.check_share(x, "name", 0.95),
 }
 
 

@@ -10,7 +10,8 @@ from calib_utils import metrics
 from calib_utils._numerics import zero_of
 from calib_utils.metrics import streaming
 from calib_utils.metrics.errors import debiased_squared_error
-from calib_utils.predictions import as_predictions, taken
+from calib_utils.predictions import as_predictions
+from calib_utils.predictions.gate import taken
 from calib_utils.recalibration import PlattScaling, TemperatureScaling
 from tests.contract_cases import OF_PREDICTIONS, numbers
 

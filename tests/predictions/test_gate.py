@@ -5,11 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
-from calib_utils import decisions, metrics, plots, predictions
+from calib_utils import decisions, metrics, plots
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood
-from calib_utils.predictions import as_predictions
+from calib_utils.predictions import as_predictions, gate
 from calib_utils.recalibration import TemperatureScaling, VectorScaling
 from tests.recalibration.recalibration_cases import ALL_BINARY, ALL_MULTICLASS, binary, multiclass
 
@@ -66,6 +66,8 @@ def test_a_positive_class_that_no_label_names():
         as_predictions(P, np.array(["no", "yes"])[Y], positive="Yes")
     with pytest.raises(ValueError, match=r"without classes"):
         as_predictions(P, Y, positive=1, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"^positive: expected one label, .* found 400"):
+        as_predictions(P, Y, positive=(Y == 1))  # not compared entry by entry
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
@@ -210,7 +212,7 @@ def test_nothing_is_copied_widened_or_checked_twice(monkeypatch):
         assert held.labels is LABELS
         expected = expected_calibration_error(probs, LABELS)
         with monkeypatch.context() as patched:
-            patched.setattr(predictions, "checked_blocks", None)  # which would be called
+            patched.setattr(gate, "checked_blocks", None)  # which would be called
             assert expected_calibration_error(held) == expected
     assert np.shares_memory(as_predictions(halves).array, halves)
 
@@ -385,26 +387,3 @@ def test_as_predictions_refuses_a_row_one_per_cent_off(dtype):
         probs = torch.tensor([[0.5, 0.5], [total - 0.25, 0.25]], dtype=dtype)
         with pytest.raises(ValueError, match=r"^probs: .*in row 1; divide each row by its sum"):
             expected_calibration_error(probs, [0, 0])
-
-
-# ---------------------------------------------------------------- probabilities given for logits
-
-
-@pytest.mark.parametrize("squash", ["rounded softmax", "sigmoid"])
-def test_many_rows_from_0_to_1_look_like_probabilities(squash):
-    """Rounded to two digits, 100 classes sum to anything; so do sigmoids."""
-    logits, _ = multiclass(2_000, 100)
-    given = softmax(logits, axis=1).round(2) if squash != "sigmoid" else expit(logits)
-    assert predictions.look_like_probs(given) == [predictions.LIKE_PROBS[2]]
-    assert predictions.look_like_probs(logits) == []
-
-
-def test_few_rows_look_like_probabilities_if_each_sums_to_one():
-    assert predictions.look_like_probs(PROBS[:2].round(2))
-    assert not predictions.look_like_probs(0.5 * PROBS[:2])
-
-
-def test_twenty_log_odds_from_0_to_1_are_no_accident_and_nineteen_may_be():
-    z = np.linspace(0, 1, 20)
-    assert predictions.look_like_probs(z) == [predictions.LIKE_PROBS[1]]
-    assert predictions.look_like_probs(z[1:]) == []
