@@ -178,8 +178,9 @@ def parted_by(labels: np.ndarray, groups: np.ndarray) -> bool:
     sizes, shares = table.sum(axis=1), table.sum(axis=0) / len(labels)
     if (table.max(axis=1) < sizes).any() or shares.max() == 1:
         return False
-    by_chance = [np.log((shares**size).sum()) for size in sizes]
-    return bool(np.sum(by_chance) < np.log(_ACCIDENT))
+    with np.errstate(divide="ignore"):  # of many rows the probability is 0 in floats
+        by_chance = np.log([(shares**size).sum() for size in sizes])
+    return bool(by_chance.sum() < np.log(_ACCIDENT))
 
 
 def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap:

@@ -341,6 +341,12 @@ def test_parted_by_knows_an_accident(labels: list[int], groups: list[int], expec
     assert parted_by(np.array(labels), np.array(groups)) == expected
 
 
+def test_parted_by_needs_no_chance_above_0_in_floats(recwarn: pytest.WarningsRecorder) -> None:
+    outcome = np.arange(10_000) % 2
+    assert parted_by(outcome, outcome)
+    assert not recwarn.list
+
+
 def test_control_seldom_alarms_on_calibrated_days_and_does_on_drift() -> None:
     alarms = {}
     for shift in (0.0, -0.6):
