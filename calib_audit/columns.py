@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from calib_audit.column_types import check_flat, is_missing, is_number, texts_of
+from calib_audit.probabilities import ROUNDED
 from calib_audit.source import Block, Source
 
-_ROUNDED = 1e-2  # how far from 1 rows of probabilities may sum
+_NEAR_ONE = 1e-2  # how far from 1 rows of probabilities may sum
 _PREFIXES = "prob_", "logit_", "logprob_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
 
@@ -369,14 +370,14 @@ def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> 
 def _sum_to_one(block: Block, names: Sequence[str]) -> bool:
     sums = np.asarray(sum(_numbers(block[name]) for name in names))
     sums = sums[~np.isnan(sums)]
-    return bool(len(sums) and np.median(np.abs(sums - 1)) <= _ROUNDED)
+    return bool(len(sums) and np.median(np.abs(sums - 1)) <= _NEAR_ONE)
 
 
 def _holds_probabilities(values: np.ndarray) -> bool:
     if values.ndim > 1:
         return False
     numbers = _numbers(values[~is_missing(values)])
-    return bool(((numbers >= 0) & (numbers <= 1)).all())
+    return bool(((numbers >= -ROUNDED) & (numbers <= 1 + ROUNDED)).all())
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:

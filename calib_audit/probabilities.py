@@ -15,7 +15,7 @@ import numpy as np
 from calib_audit.column_types import as_array, by_value, is_missing, numbers_of
 from calib_utils._numerics import log_of_probs, log_softmax
 
-ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
+ROUNDED = 1e-4  # how far from 0 to 1 a number may lie, and from one a row may sum
 _MINUS_INFINITE = {"-inf", "-infinity"}
 
 
@@ -127,19 +127,19 @@ def row_sums(values: np.ndarray) -> np.ndarray:
 
 
 def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
-    """Scores from 0 to 1, up to the rounding of a softmax."""
+    """Scores from 0 to 1, up to the rounding of a softmax, or of 1 less all others."""
     if not scores.size or (scores.min() >= 0 and scores.max() <= 1):
         return scores
-    bad = (scores < 0) | (scores > 1)
+    bad = (scores < -ROUNDED) | (scores > 1 + ROUNDED)
+    if not bad.any():
+        return scores.clip(0, 1)
     row, k = np.argwhere(bad)[0]
     where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
-    if scores.min() < 0 or scores.max() > 100:
+    if scores.min() < -ROUNDED or scores.max() > 100:
         raise ValueError(f"{where}; name columns of log-odds or logits logit or logit_…")
     if scores.max() > 2:
         raise ValueError(f"{where}; if these are percentages, divide all by 100 first")
-    if scores.max() > 1 + ROUNDED:
-        raise ValueError(f"{where}; rounding does not explain that, so give probabilities")
-    return np.minimum(scores, 1)
+    raise ValueError(f"{where}; rounding does not explain that, so give probabilities")
 
 
 def _log_probs_in(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:

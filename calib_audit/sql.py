@@ -195,7 +195,7 @@ FROM judged WHERE fault IS NOT NULL GROUP BY fault
         if self.columns.kind == "probs":
             return f""", classified AS (
   SELECT *, CASE {whens} END AS y,
-    {", ".join(f"least(s{k}, 1) AS p{k}" for k in range(len(names)))}
+    {", ".join(f"{_cut(f's{k}')} AS p{k}" for k in range(len(names)))}
   FROM {self.kept} WHERE fault IS NULL
 )"""
         powers = " + ".join(f"exp(z{k})" for k in range(len(names)))
@@ -277,12 +277,12 @@ SELECT NULL, 'class', '{k}', bin, hit, count(*), {listed} FROM (
             cases += [("NOT (w BETWEEN 0 AND 1e300)", "weight", columns.weight)]
         if columns.blocks:
             cases += [("coalesce(block, '') = ''", "missing", columns.blocks)]
-        what, low, high = "probability", "0", str(1 + ROUNDED)
+        what, low, high = "probability", str(-ROUNDED), str(1 + ROUNDED)
         if columns.kind in ("logit", "logits"):
             what, low, high = "logit", "-4e9", "4e9"
         cases += [(f"NOT ({each} BETWEEN {low} AND {high})", what, name) for each, name in scores]
         if columns.kind == "probs":
-            total = " + ".join(f"least({each}, 1)" for each in named)
+            total = " + ".join(map(_cut, named))
             last = f"{columns.scores[0]} to {columns.scores[-1]}"
             cases += [(f"abs({total} - 1) > {ROUNDED}", "sum", last)]
         if columns.classes:
@@ -309,7 +309,7 @@ SELECT NULL, 'class', '{k}', bin, hit, count(*), {listed} FROM (
             first = " ".join(f"WHEN p{k} = {top} THEN {k}" for k in range(k_classes))
             hit = f"CASE WHEN y = CASE {first} END THEN 1 ELSE 0 END"
             return f"{self._as(f'least({top}, 1)', 1)} AS c, {hit} AS hit"
-        c = "least(s, 1)"
+        c = _cut("s")
         if self.columns.kind == "logit":
             c = "1 / (1 + exp(least(greatest(-s, -700), 700)))"  # some engines refuse exp(710)
         if self.columns.positive is None:
@@ -366,6 +366,11 @@ SELECT NULL, 'class', '{k}', bin, hit, count(*), {listed} FROM (
     def _sum(self, term: str, unit: float = UNIT) -> str:
         half = " + 0.5" if unit == UNIT else ""
         return f"sum({self._as(self._as(f'floor(({term}) * {unit:.0f}e0{half})', 2), 3)})"
+
+
+def _cut(score: str) -> str:
+    """A probability that rounding has taken beyond 0 or 1."""
+    return f"greatest(least({score}, 1), 0)"
 
 
 def _labels_of(classes: Sequence[str]) -> list[tuple[int, str]]:

@@ -158,6 +158,14 @@ def test_columns_called_as_the_labels_may_be_of_a_class_that_the_first_rows_lack
     assert report(data, **DECIDED).columns.classes == ("a", "b", "c")
 
 
+def test_columns_called_as_the_labels_may_be_one_less_all_others() -> None:
+    first, second = np.array([0.7, 0.5, 0.8] * 99), np.array([0.3, 0.2, 0.2] * 99)
+    data = {"cat": first, "dog": second, "hen": 1 - first - second, "label": ["cat", "dog"] * 148}
+    assert data["hen"].min() < 0
+    found = report({name: column[:296] for name, column in data.items()}, **DECIDED)
+    assert found.columns.classes == ("cat", "dog", "hen")
+
+
 def test_columns_called_as_the_labels_are_one_for_each() -> None:
     data = called_as_labels(["a", "b"])
     with pytest.raises(ValueError, match="one named after each label, found 'a'"):

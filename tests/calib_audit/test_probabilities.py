@@ -17,21 +17,31 @@ from tests.calib_audit.samples import CLASS, PROBS, tenths
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (1.0002, "found 1.0002 in row 1; rounding does not explain that"),
-        (2, "found 2 in row 1; rounding does not explain that"),
+        (1.0002, "rounding does not explain that"),
+        (2, "rounding does not explain that"),
         (2.01, "if these are percent"),
         (100, "if these are percent"),
         (100.01, "name columns of log-odds or logits logit"),
-        (-1e-9, "name columns of log-odds or logits logit"),
+        (-2e-4, "name columns of log-odds or logits logit"),
     ],
 )
-def test_probabilities_say_what_a_number_above_one_may_be(score: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rows_of({"score": [score, 0.5], "label": [0, 1]})
+def test_probabilities_say_what_a_number_beyond_them_may_be(score: float, message: str) -> None:
+    for rounded in (0.5, 1.00009, -9e-5):
+        with pytest.raises(ValueError, match=rf"found {score:g} in row 2; .*{message}"):
+            rows_of({"score": [rounded, score], "label": [0, 1]})
 
 
 def test_probabilities_take_the_rounding_of_a_softmax() -> None:
-    assert rows_of({"score": [1.00009, 0.5], "label": [0, 1]}).probs.tolist() == [1, 0.5]
+    rows = rows_of({"score": [1.00009, 0.5, -9e-5], "label": [0, 1, 1]})
+    assert rows.probs.tolist() == [1, 0.5, 0]
+
+
+def test_probabilities_take_a_class_that_is_one_less_all_others() -> None:
+    first, second = np.array([0.7, 0.5, 0.8]), np.array([0.3, 0.2, 0.2])
+    third = 1 - first - second
+    assert third[2] < 0 < third[1]
+    rows = rows_of({"prob_a": first, "prob_b": second, "prob_c": third, "label": ["a", "b", "a"]})
+    assert rows.probs[:, 2].tolist() == third.clip(0).tolist()
 
 
 @pytest.mark.parametrize("rescale", [False, True])

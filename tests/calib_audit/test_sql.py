@@ -195,18 +195,20 @@ def test_rows_that_are_no_predictions_are_counted(name: str, value: Any, message
         assert "1 row was dropped because a value was missing" in found.read
 
 
-@pytest.mark.parametrize("score", [1.00005, 1.0005, 1.005])
-def test_a_score_above_one_is_taken_or_refused_as_in_rows(score: float) -> None:
-    rows = {"p": np.append(SCORE[:500], score), "y": np.append(COLUMNS["y"][:500], 1)}
+@pytest.mark.parametrize("score", [1.00005, 1.0005, 1.005, -1e-16, -5e-5, -5e-4])
+def test_a_score_beyond_0_to_1_is_taken_or_refused_as_in_rows(score: float) -> None:
+    happened = int(score > 0.5)
+    rows = {"p": np.append(SCORE[:500], score), "y": np.append(COLUMNS["y"][:500], happened)}
     sums = sums_of(pa.table(rows), score="p", label="y")
     try:
-        report(rows, score="p", label="y", cross_fit=0)
+        of_rows = report(rows, score="p", label="y", cross_fit=0)
     except ValueError:
         with pytest.raises(ValueError, match="p: expected probabilities from 0 to 1"):
             report(sums)
     else:
-        assert score < 1.0001
+        assert -1e-4 < score < 1.0001
         assert report(sums).measures.n == 501
+        assert report(sums).measures.nll == pytest.approx(of_rows.measures.nll, rel=1e-9)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
