@@ -162,10 +162,16 @@ class Counts:
             raise ValueError(f"{name}: there are no rows{left}")
         self.doubtful = self.doubtful and self.read - self.dropped >= MANY
         positive = columns.positive  # which may be rare where it never occurs, or misspelt
-        if positive is None or positive in self.seen:
+        if positive is None:
             return
-        alike = any(label.casefold() == positive.casefold() for label in self.seen)
-        if alike or len(self.seen) > 1:
+        alike = [each for each in sorted(self.seen) if _alike(each, positive) and each != positive]
+        if positive in self.seen:
+            if alike:
+                raise ValueError(
+                    f"positive: expected one spelling of {positive!r}, found {alike[0]!r} too in "
+                    f"{columns.label!r}; write both alike"
+                )
+        elif alike or len(self.seen) > 1:
             shown = ", ".join(map(repr, sorted(self.seen)[:6]))
             raise ValueError(
                 f"positive: expected a label that occurs, found {positive!r}; the labels in "
@@ -256,14 +262,15 @@ class RowsReader:
         return float_type(raw[name] for name in scores)
 
     def _without_value(self, values: Any, name: str) -> np.ndarray:
-        """Which cells are empty. A word says so where numbers are, or all cells are text, but not
-        where it is a class that was declared.
+        """Which cells are empty. A word says so where numbers or times are, and of a label where
+        all cells are text, but not where it is a class that was declared, and never of a group or
+        a block: NA may be North America.
         """
         columns = self.columns
-        if name not in (columns.label, columns.blocks, *columns.of_groups):
-            return is_missing(values)
+        if name != columns.label:
+            return is_missing(values, name in (*columns.scores, columns.weight, columns.time))
         missing = is_missing(values, self.source.words)
-        if not (self.source.words and name == columns.label and missing.any()):
+        if not (self.source.words and missing.any()):
             return missing
         declared = {*columns.classes, columns.positive} - {None}
         texts = texts_of(as_array(values))
@@ -281,32 +288,32 @@ class RowsReader:
             if not missing.any():
                 continue
             if not self.drop:
-                more = int(missing.sum()) - 1
+                first, more = int(missing.argmax()), int(missing.sum()) - 1
+                cell = as_array(values[[first]])[0]
+                found = repr(cell.strip()) if isinstance(cell, str) and cell.strip() else "none"
                 others = f", and in at least {more:,} more" if more else ""
                 out = ", or leave such rows out with drop=True" if self.columns.label else ""
                 raise ValueError(
-                    f"{name}: expected a value in each row, found none in row "
-                    f"{places[missing.argmax()]:,}{others}; fill them{out}"
+                    f"{name}: expected a value in each row, found {found} in row "
+                    f"{places[first]:,}{others}; fill them{out}"
                 )
             gone |= missing
         return gone
 
     def _labels(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         columns, counts = self.columns, self.counts
+        found, inverse = np.unique(texts_of(values), return_inverse=True)
+        bare = without_point(found)
         if columns.binary and columns.positive is None:
             known: dict[str, int] = LABELS
         elif columns.binary:
-            found = without_point(texts_of(values))
-            happened = found == without_point(np.array([columns.positive]))[0]
-            counts.seen |= {
-                *map(str, found[happened][:1]),
-                *map(str, found[~happened][:_SHOWN]),
-            }
-            return happened.astype(np.int64)
+            positive = str(columns.positive)
+            happened = bare == without_point(np.array([positive]))[0]
+            alike = [each for each in bare.tolist() if _alike(each, positive)]
+            counts.seen |= {*bare[:_SHOWN].tolist(), *alike}
+            return happened.astype(np.int64)[inverse.ravel()]
         else:
             known = {name: k for k, name in enumerate(columns.classes)}
-        found, inverse = np.unique(texts_of(values), return_inverse=True)
-        bare = without_point(found)
         numbers = [
             next((known[each] for each in (text, number, text.lower()) if each in known), -1)
             for text, number in zip(found.tolist(), bare.tolist(), strict=True)
@@ -337,6 +344,11 @@ class RowsReader:
                 )
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
+
+
+def _alike(label: str, positive: str) -> bool:
+    """Whether they differ in case at most."""
+    return label.casefold() == positive.casefold()
 
 
 def _are_places(texts: np.ndarray, classes: Sequence[str]) -> bool:

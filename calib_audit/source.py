@@ -49,7 +49,7 @@ class Source(NamedTuple):
         blocks: a function that takes names of columns and yields a block of rows at a time, with
             one array of shape (n,) for each column.
         bfloat16: the columns whose numbers came in this type, which NumPy does not have.
-        words: whether all cells are text, so that a word such as "NA" stands for a missing value.
+        words: whether all cells are text, so that a word such as "NA" stands for a missing label.
     """
 
     name: str

@@ -11,6 +11,7 @@ import pytest
 
 from calib_audit import report
 from calib_audit.__main__ import main
+from calib_audit.column_types import as_array
 from tests.calib_audit import DECIDED, every_form, in_form, rows_of, written
 from tests.calib_audit.samples import CLASS, LABEL, NAMES, PROBS, SCORE, of_patients
 
@@ -72,16 +73,28 @@ def test_rows_lack_a_value_where_a_text_file_or_a_column_of_numbers_has_a_word_f
 ) -> None:
     path = tmp_path / "data.csv"
     rows = [f"{s},{y},{g}" for s, y, g in zip(SCORE, LABEL, "ab" * 150, strict=True)]
-    path.write_text("\n".join(["score,label,g", *rows, "0.5,1,NA", "null,1,a", "0.5,None,a"]))
+    path.write_text("\n".join(["score,label,g", *rows, "0.5,1,", "null,1,a", "0.5,None,a"]))
     assert report(path, group="g", drop=True, **DECIDED).measures.n == 300
     with pytest.raises(
-        ValueError, match=r"expected a value in each row, found none in row 30[123]"
+        ValueError, match=r"^label: expected a value in each row, found 'None' in row 303; fill"
     ):
         report(path, group="g", **DECIDED)
     texts = np.array([*SCORE.astype(str), "NA"], object)
     labels = np.array([*LABEL.tolist(), 1, None], object)
     typed = {"score": texts[[*range(301), 0]], "label": labels}
     assert report(typed, drop=True, **DECIDED).measures.n == 300
+
+
+def test_rows_may_be_of_a_group_or_a_block_called_na(tmp_path: Path) -> None:
+    """It is Namibia's code, and North America's; only an empty cell says nothing."""
+    country = np.repeat(["NA", "null", "DE"], 100)
+    path = written(tmp_path / "a.csv", score=SCORE, label=LABEL, country=[*country[:-1], ""])
+    rows = rows_of(path, drop=True, group=["country"], blocks="country")
+    for names in (as_array(rows.groups["country"]), rows.names_of_blocks):
+        np.testing.assert_array_equal(names, country[:-1])
+    for role in ("group", "blocks"):
+        with pytest.raises(ValueError, match=r"^country: .* found none in row 300; fill them"):
+            report(path, **DECIDED, **{role: "country"})
 
 
 def test_rows_need_the_name_of_their_block() -> None:
@@ -152,6 +165,15 @@ def test_counts_refuse_a_positive_label_that_never_occurs(positive: str, tmp_pat
     path = written(tmp_path / "a.csv", score=SCORE, label=np.where(LABEL, "yes", "no"))
     with pytest.raises(ValueError, match=r"positive: expected a label that occurs.*'no', 'yes'"):
         rows_of(path, positive=positive)
+
+
+@pytest.mark.parametrize("place", [0, 1_999])
+def test_counts_refuse_a_positive_label_that_is_spelt_in_two_ways(place: int) -> None:
+    """One of the two would be negative, even where it is rare among many other labels."""
+    label = np.array(["yes", *(f"no {k}" for k in range(1_999))], object)
+    label[[place, -1 - place]] = "YES", "yes"
+    with pytest.raises(ValueError, match=r"^positive: expected one spelling of 'yes', found 'YES'"):
+        report({"score": np.full(2_000, 0.3), "label": label}, positive="yes", **DECIDED)
 
 
 def test_counts_take_a_positive_label_that_may_be_rare(tmp_path: Path) -> None:
