@@ -17,6 +17,9 @@ from calib_utils.predictions.labels import is_none
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
+_MOMENT = re.compile(  # and a time zone, which is dropped
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:[.,](\d+))?(?: ?(?:Z|UTC|[+-]\d\d(?::?\d\d)?))?"
+)
 _SHORTEST = {"Y": "2026", "M": "2026-01"}  # the shortest form of a date, by the unit
 _WIDEST = 10_000  # range of whole numbers that are told apart without sorting them
 
@@ -84,7 +87,10 @@ def as_array(column: Any) -> np.ndarray:
 
 def as_coded(column: Any) -> Coded:
     """A column of which each value is held once."""
-    return column if isinstance(column, Coded) else Coded(*np.unique(column, return_inverse=True))
+    if not isinstance(column, Coded):
+        return Coded(*np.unique(column, return_inverse=True))
+    values, codes = np.unique(column.values, return_inverse=True)
+    return column if len(values) == len(codes) else Coded(values, codes[column.codes])
 
 
 def crossed(columns: Sequence[Coded]) -> Coded:
@@ -133,6 +139,27 @@ def without_point(texts: np.ndarray) -> np.ndarray:
     found, inverse = np.unique(texts, return_inverse=True)
     whole = [(_WHOLE.fullmatch(text), text) for text in found]
     return np.array([number[1] if number else text for number, text in whole], str)[inverse.ravel()]
+
+
+def names_of(values: np.ndarray) -> np.ndarray:
+    """The names of groups, as text."""
+    found, inverse = np.unique(texts_of(values), return_inverse=True)
+    return np.array([name_of(text) for text in found.tolist()], str)[inverse.ravel()]
+
+
+def name_of(text: str) -> str:
+    """One spelling for what Python, a text file and a database write differently: True or true, 1.0
+    or 1, 2026-01-31T00:00:00.000 or 2026-01-31.
+    """
+    if text.lower() in ("true", "false"):
+        return text.capitalize()
+    if whole := _WHOLE.fullmatch(text):
+        return whole[1]
+    if moment := _MOMENT.fullmatch(text):
+        day, minute, second, fraction = moment.groups(default="")
+        clock = f"{minute}{second or ':00'}.{fraction}".rstrip("0").rstrip(".")
+        return day if clock == "00:00:00" else f"{day} {clock}"
+    return text
 
 
 def is_missing(values: np.ndarray | Coded, words: bool = True) -> np.ndarray:

@@ -181,6 +181,7 @@ def _gather_sums(
             "that the query gave; leave it out here"
         )
     columns, sums, counts = sums_in(source, how["drop"])
+    counts.check(source.name, columns)
     if how["n_bins"] != sums.bins.shape[-1]:
         raise ValueError(f"n_bins: expected 15, which the sums have, found {how['n_bins']}")
     check(columns)

@@ -18,6 +18,7 @@ from calib_audit.column_types import (
     crossed,
     float_type,
     is_missing,
+    names_of,
     texts_of,
     times_of,
     weights_of,
@@ -243,7 +244,7 @@ class RowsReader:
         weights = None
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns.weight, places)
-        parts = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.of_groups}
+        parts = {name: as_coded(by_value(_names, raw[name], places)) for name in columns.of_groups}
         groups = {
             name: crossed([parts[one] for one in columns.of_group(name)]) for name in columns.groups
         }
@@ -355,6 +356,10 @@ def _are_places(texts: np.ndarray, classes: Sequence[str]) -> bool:
     """Whether labels are numbers of columns with other names."""
     named = any(name.lstrip("-").isdigit() for name in classes)
     return not named and {*texts.tolist()} <= {str(k) for k in range(len(classes))}
+
+
+def _names(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    return names_of(values)
 
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 
 from calib_audit.bin_sums import check_few
-from calib_audit.column_types import as_coded, is_missing, texts_of, times_of, without_point
+from calib_audit.column_types import (
+    as_coded,
+    is_missing,
+    name_of,
+    texts_of,
+    times_of,
+    without_point,
+)
 from calib_audit.columns import Columns, choose_columns
 from calib_audit.exact_sums import CELL_ENDS, FARTHEST, PER_LOG_ODDS, UNIT, ExactSums
 from calib_audit.formatting import counted_rows
@@ -29,7 +36,7 @@ _FINE = 2**62  # units of a weighted term, which is at most 1
 _LARGEST = "0.9999999999999999"
 _LOWEST = float(-np.log(np.finfo(float).smallest_subnormal))
 _BINS = 15
-_FORMAT = 2
+_FORMAT = 3
 _STEP = 1_000_000  # rows that are counted at once
 _TIMES = {"Y": 4, "M": 7, "W": 10, "D": 10, "h": 13}  # characters of a date that tell a span
 _OF_CELLS = 0, 1, 2, 4, 7, 8, 10  # of the sums with weights
@@ -137,10 +144,7 @@ SELECT '{json.dumps(about, ensure_ascii=False)}' AS about,
   CASE WHEN cell IS NOT NULL THEN 'cell'{named} ELSE 'bin' END AS part,
   {self._as(value, 0)} AS value, coalesce(cell, bin) AS place, hit, n, {listed}
 FROM summed{self._of_classes()}
-UNION ALL
-SELECT NULL, 'fault', fault, NULL, NULL, count(*), {nothing}
-FROM judged WHERE fault IS NOT NULL GROUP BY fault
-"""
+{self._of_values(nothing)}"""
 
     def _binned(self, table: str) -> str:
         """The rows, with all that is summed."""
@@ -163,7 +167,7 @@ WITH typed AS (
         """A line for each bin and cell of a block, and not of all rows."""
         held = ", ".join(["block", *keys, "bin", "cell", "hit"])
         named = "".join(f", {key} AS k{k}" for k, key in enumerate(keys))
-        nothing, unknown = ", NULL" * (4 + len(keys)), ", NULL" * (1 + len(keys))
+        nothing, unknown = ", ".join(["NULL"] * (4 + len(keys))), ", NULL" * (1 + len(keys))
         sums = ", ".join(
             f"{each} AS s{k}" for k, each in enumerate([self._sum("c"), *self._sums()[-3:]])
         )
@@ -180,10 +184,20 @@ FROM (SELECT block, {self._of_class(k)} FROM classified) AS of_class GROUP BY bl
 SELECT '{about}' AS about, 'block' AS part, block AS value, cell AS place, hit,
   count(*) AS n, {sums}{named}
 FROM binned GROUP BY {held}{of_classes}
-UNION ALL
-SELECT NULL, 'fault', fault, NULL, NULL, count(*){nothing}
-FROM judged WHERE fault IS NOT NULL GROUP BY fault
+{self._of_values(nothing)}"""
+
+    def _of_values(self, nothing: str) -> str:
+        """The lines of faults, and of labels where others than the positive one are negative."""
+        held = [("fault", "fault", "fault IS NOT NULL")]
+        if self.columns.positive is not None:
+            held.append(("label", "label_text", "fault IS NULL"))
+        return "".join(
+            f"""UNION ALL
+SELECT NULL, '{part}', {value}, NULL, NULL, count(*), {nothing}
+FROM judged WHERE {which} GROUP BY {value}
 """
+            for part, value, which in held
+        )
 
     def _classified(self) -> str:
         """Of each row the number of its class, and the probability of each class."""
@@ -445,7 +459,7 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
     for which, name, at, right, count, *rest in zip(
         part.tolist(), value.tolist(), place, hit, n, *sums, strict=True
     ):
-        if which == "fault":
+        if which in ("fault", "label"):
             continue
         column = _split(list(map(int, (count, *rest[:-3]))), weighted)
         if which == "cell":
@@ -460,7 +474,8 @@ def sums_in(source: Source, drop: bool) -> tuple[Columns, ExactSums, Counts]:
             where = _span(str(name), columns)
             array = found.times.setdefault(where, np.zeros_like(found.bins))
         elif which != "bin":
-            group = which.removeprefix("group "), _cell_name(str(name))
+            of = which.removeprefix("group ")
+            group = of, _group_name(str(name), of in columns.crossed)
             array = found.groups.setdefault(group, np.zeros_like(found.bins))
         else:
             added = map(int, rest[-3:])
@@ -481,7 +496,9 @@ def _rows_again(columns: Columns, block: Any, cell: Any, hit: Any, n: Any, *sums
     means, labels = np.clip(_floats(sums[0]) / UNIT / times, *ends), hit.astype(np.int64)
     blocks = as_coded(texts_of(block))
     groups = {
-        name: as_coded(np.array([_cell_name(str(value)) for value in values]))
+        name: as_coded(
+            np.array([_group_name(str(each), name in columns.crossed) for each in values])
+        )
         for name, values in zip(columns.groups, sums[4:], strict=True)
     }
     # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
@@ -531,8 +548,8 @@ def _split(numbers: list[int], weighted: bool) -> list[int]:
     return [numbers[0], *(each >> 32 for each in scaled), *(each & 0xFFFFFFFF for each in scaled)]
 
 
-def _cell_name(text: str) -> str:
-    return ", ".join(without_point(np.array(text.split(", "))).tolist())
+def _group_name(text: str, crossed: bool) -> str:
+    return ", ".join(map(name_of, text.split(", ") if crossed else [text]))
 
 
 def _span(text: str, columns: Columns) -> str:
@@ -543,12 +560,13 @@ def _span(text: str, columns: Columns) -> str:
 
 
 def _counted(part: Any, value: Any, n: Any, drop: bool, name: str) -> Counts:
-    """Of the rows that the query left out, those that may be missing.
+    """Of the rows that the query left out, those that may be missing; and the labels that it saw.
 
     Raises:
         ValueError: if there are others.
     """
-    counts = Counts(doubtful=False)
+    seen = without_point(texts_of(value[part == "label"]))
+    counts = Counts(doubtful=False, seen={*seen.tolist()})
     faults: Mapping[str, int] = {
         str(value[k]): int(n[k]) for k in np.flatnonzero(part == "fault").tolist()
     }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calib_audit import report
-from calib_audit.column_types import as_array
+from calib_audit.column_types import Coded, as_array, as_coded, name_of
 from calib_audit.measures import ece_of
 from calib_utils.metrics import classwise_calibration_error, expected_calibration_error
 from tests.calib_audit import DECIDED, every_form, in_form, rows_of
@@ -136,3 +136,27 @@ def test_check_flat_refuses_a_cell_of_several_values_whatever_its_role(
     for form in forms:
         with pytest.raises(ValueError, match=f"^{role}: .*give a column for each class"):
             report(form, **DECIDED, **asked)
+
+
+@pytest.mark.parametrize(
+    ("name", "spellings"),
+    [
+        ("True", ["True", "true", "TRUE"]),
+        ("-1", ["-1", "-1.0", "-1.000"]),
+        (
+            "2026-01-31",
+            ["2026-01-31T00:00:00.000000000", "2026-01-31 00:00", "2026-01-31 00:00:00Z"],
+        ),
+        ("2026-01-31 09:30:00", ["2026-01-31T09:30", "2026-01-31 09:30:00.000 +0900"]),
+        ("2026-01-31 09:30:10.05", ["2026-01-31T09:30:10.050", "2026-01-31 09:30:10.05+09"]),
+        *((name, [name]) for name in ("truer", "1.5", "1.0.0", "01.0 m", "2026-01-31 T", "NA")),
+    ],
+)
+def test_name_of_a_group_is_one_for_all_spellings(name: str, spellings: list[str]) -> None:
+    assert {name_of(each) for each in spellings} == {name}
+
+
+def test_as_coded_holds_each_value_once() -> None:
+    found = as_coded(Coded(np.array(["True", "a", "True"]), np.array([0, 1, 2, 2])))
+    assert found.values.tolist() == ["True", "a"]
+    assert as_array(found).tolist() == ["True", "a", "True", "True"]

@@ -33,6 +33,7 @@ COLUMNS: dict[str, Any] = {
     "hour": HOURS,
     "zoned": pa.array(HOURS, pa.timestamp("s")).cast(pa.timestamp("us", "Asia/Seoul")),
     "written": [f"{hour}+09:00" for hour in HOURS],
+    "vip": RNG.random(N) < 0.3,
     "w": np.where(HAPPENED, 1.0, 20.0),
 }
 LOGITS = 2 * RNG.normal(size=(N, 3))
@@ -77,6 +78,7 @@ def assert_near(one: Any, two: Any, rel: float) -> None:
     "options",
     [
         {"score": "p", "label": "y", "group": ["region", "size", "region*size"]},
+        {"score": "p", "label": "y", "group": ["vip", "hour", "zoned", "vip*size"]},
         {"score": "narrow", "label": "y", "time": "hour:W"},
         {"score": "p", "label": "said", "positive": "late", "time": "zoned:D"},
         {"score": "p", "label": "y", "time": "written:h", "group": ["size"]},
@@ -88,7 +90,7 @@ def assert_near(one: Any, two: Any, rel: float) -> None:
         {"score": "prob_*", "label": "animal", "classes": ANIMALS, "positive": "dog"},
     ],
     ids=[
-        *("groups", "float32", "time zone", "text", "log-odds", "weights"),
+        *("groups", "other groups", "float32", "time zone", "text", "log-odds", "weights"),
         *("classes", "logits", "weights of classes", "one class"),
     ],
 )
@@ -193,6 +195,69 @@ def test_rows_that_are_no_predictions_are_counted(name: str, value: Any, message
         found = report(sums, drop=True)
         assert found.measures.n == 499
         assert "1 row was dropped because a value was missing" in found.read
+
+
+@pytest.mark.parametrize("blocks", [None, "patient"])
+@pytest.mark.parametrize("labels", [("Yes", "no"), ("YES", "yes"), ("no", "no")])
+def test_a_positive_label_is_taken_or_refused_as_in_rows(
+    labels: tuple[str, str], blocks: str | None
+) -> None:
+    """Where it is misspelt, nothing would have happened; where it is rare, nothing has."""
+    of_rows = {"p": SCORE, "y": np.where(HAPPENED, *labels), **PATIENTS}
+    options = {"score": "p", "label": "y", "positive": "yes", "blocks": blocks}
+    sums = sums_of(pa.table(of_rows), **options)
+    if labels == ("no", "no"):
+        assert report(sums).measures.happened == 0
+        assert "no row has the label 'yes'" in report(sums).read
+        return
+    with pytest.raises(ValueError, match=r"^positive: expected ") as expected:
+        report(of_rows, cross_fit=0, **options)
+    with pytest.raises(ValueError, match=r"^positive: expected ") as found:
+        report(sums)
+    assert str(found.value) == str(expected.value)
+
+
+def test_a_positive_label_that_occurs_is_not_said_to_be_missing() -> None:
+    sums = sums_of(pa.table(COLUMNS), score="p", label="said", positive="late")
+    assert not any("no row has" in line for line in report(sums).read)
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+def test_groups_have_one_name_in_sums_and_rows_of_any_form(form: str, tmp_path: Path) -> None:
+    """Otherwise a group of last month's rows would be missing in this month's sums."""
+    pd = pytest.importorskip("pandas")
+    hours = pd.Series(HOURS).dt.floor("12h")
+    values = {
+        "vip": COLUMNS["vip"],
+        "vips": np.where(COLUMNS["vip"], "TRUE", "FALSE"),
+        "size": COLUMNS["size"],
+        "day": hours.dt.floor("D"),
+        "hour": hours,
+        "tick": hours + pd.Timedelta("1.25s"),
+        "zoned": hours.dt.tz_localize("Asia/Seoul"),
+        "date": hours.dt.date,
+    }
+    frame = pd.DataFrame({"p": SCORE, "y": COLUMNS["y"], **values})
+    options = {"score": "p", "label": "y", "group": list(values)}
+    rows: Any = frame if form == "frame" else tmp_path / f"a.{form}"
+    if form == "csv":
+        frame.to_csv(rows, index=False)
+    elif form == "parquet":
+        frame.to_parquet(rows)
+    names = {
+        name: [(part.name, part.n) for part in parts]
+        for name, parts in report(rows, cross_fit=0, **options).groups.items()
+    }
+    of_sums = report(sums_of(frame, **options)).groups
+    assert names == {name: [(part.name, part.n) for part in of_sums[name]] for name in values}
+    firsts = {name: parts[0][0] for name, parts in names.items()}
+    assert firsts == {"vip": "False", "vips": "False", "size": "1", "date": "2026-06-01"} | {
+        "day": "2026-06-01",
+        "hour": "2026-06-01",
+        "tick": "2026-06-01 00:00:01.25",
+        "zoned": "2026-06-01",
+    }
+    assert names["hour"][1][0] == "2026-06-01 12:00:00"
 
 
 @pytest.mark.parametrize("score", [1.00005, 1.0005, 1.005, -1e-16, -5e-5, -5e-4])
