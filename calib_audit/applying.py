@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from calib_audit.column_types import as_array
-from calib_audit.columns import Columns, columns_of_group, scores_of
+from calib_audit.column_types import names_of
+from calib_audit.columns import Columns, columns_of_group, scores_of, some, suffixes
 from calib_audit.rows import RowsReader
 from calib_audit.source import open_source
 from calib_utils._files import replacing_text
 from calib_utils.recalibration import Recalibrator, load
+
+_OF_POSITIVE = "score", "logit", "logits", "prob", "probs"
 
 
 def apply_calibrator(
@@ -61,8 +63,7 @@ def apply_calibrator(
     source = open_source(data)
     group = _group_of(recalibrator, group)
     scores, kind = scores_of(source, score, vars(recalibrator).get("n_classes_"))
-    fitted = list(recalibrator.columns_)
-    scores = fitted if sorted(fitted) == sorted(scores) else scores  # in the order of the fit
+    scores = _in_order_of_fit(recalibrator, scores)
     new_names = {name: name for name in source.columns}
     if kind in ("logit", "logits", "logprobs"):
         new_names |= {name: _as_prob(name) for name in scores}
@@ -72,6 +73,8 @@ def apply_calibrator(
         crossed = () if columns_of_group(group, source.columns) == [group] else (group,)
         columns = replace(columns, groups=(group,), crossed=crossed)
     reader, new_groups = RowsReader(source, columns, rescale=rescale), set[str]()
+    of_fit = np.asarray(vars(recalibrator).get("groups_", []), str)
+    spelt = dict(zip(names_of(of_fit).tolist(), of_fit.tolist(), strict=True))
     with nullcontext(sys.stdout) if output is None else replacing_text(Path(output)) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(new_names.values())
@@ -83,8 +86,10 @@ def apply_calibrator(
             if group is None:
                 recalibrated = recalibrator.predict_proba(given)
             else:
-                groups = as_array(rows.groups[group])
-                new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
+                found = rows.groups[group]
+                names = np.array([spelt.get(name, name) for name in found.values.tolist()], str)
+                groups = names[found.codes]
+                new_groups.update(np.setdiff1d(names, of_fit).tolist())
                 recalibrated = _by_groups(recalibrator, given, groups)
             recalibrated = np.asarray(recalibrated).reshape(len(rows.labels), -1)
             cells = raw | dict(zip(scores, recalibrated.T, strict=True))
@@ -95,6 +100,53 @@ def apply_calibrator(
             f"{min(new_groups)!r}; their rows get the common map",
             stacklevel=2,
         )
+
+
+def _in_order_of_fit(recalibrator: Recalibrator, scores: list[str]) -> list[str]:
+    """The columns of the classes in the order in which the calibrator has their parameters.
+
+    Raises:
+        ValueError: if there are several and it takes one, or they say to be of other classes.
+    """
+    fitted = list(recalibrator.columns_)
+    then, now = _classes(fitted), _classes(scores)
+    shape = vars(recalibrator).get("shape_")
+    if len(scores) == 1 and shape == "(N, K)":
+        raise ValueError(
+            f"score: expected a column for each class, as in the fit, found {scores[0]!r}; name "
+            "them with score=..., such as 'prob_*'"
+        )
+    if len(scores) > 1 and shape == "(N,)":
+        of_fit = then or (["1"] if len(scores) == 2 else [])
+        meant = [repr(score) for score, name in zip(scores, now, strict=True) if name in of_fit]
+        raise ValueError(
+            f"score: expected one column of predictions, as in the fit, found {some(scores)}; name "
+            f"it with score={meant[0] if meant else '...'}"
+        )
+    if sorted(fitted) == sorted(scores):
+        return fitted
+    if len(fitted) != len(scores):
+        return scores
+    for fold in (str, str.casefold):
+        keys, places = [[fold(name) for name in each] for each in (now, then)]
+        if len(set(keys)) == len(scores) and sorted(keys) == sorted(places):
+            return [scores[keys.index(key)] for key in places]
+    numbers = [all(map(str.isdigit, each)) for each in (now, then)]
+    other = bool(now and then) and (not any(numbers) or (len(scores) == 1 and all(numbers)))
+    if [name.lower() for name in fitted] == ["confidence"]:  # in any class
+        other = bool(now) or scores[0].lower() in _OF_POSITIVE
+    if other:
+        raise ValueError(
+            f"score: expected the same predictions as in the fit, {some(fitted)}, found "
+            f"{some(scores)}; if only the names differ, rename the columns"
+        )
+    return scores
+
+
+def _classes(scores: list[str]) -> list[str]:
+    """The names of the classes, if the columns have such; that of one alone may say nothing."""
+    names = suffixes(scores)
+    return names if len(scores) > 1 or names != scores else []
 
 
 def _group_of(recalibrator: Recalibrator, named: str | None) -> str | None:

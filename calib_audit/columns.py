@@ -119,7 +119,7 @@ def choose_columns(
         by_label = _called_as_labels(source, str(what), unknown)
     if not (label or score or what or found):
         raise ValueError(
-            f"label, score: expected a column 'label' and one of predictions, found {_some(head)}; "
+            f"label, score: expected a column 'label' and one of predictions, found {some(head)}; "
             "name the column of what happened with label=..., and that of predictions with "
             "score=..., unless there is one named after each label"
         )
@@ -130,7 +130,7 @@ def choose_columns(
         if label is None:
             wanted = "correct" if kind == "confidence" else "label"
             raise ValueError(
-                f"label: expected a column {wanted!r}, found {_some(head)}; "
+                f"label: expected a column {wanted!r}, found {some(head)}; "
                 "name the column of what happened with label=..."
             )
         guessed = [*guessed, label]
@@ -143,9 +143,9 @@ def choose_columns(
         called = list(scores)
         if score is not None and score.count("*") == 1 and score not in head:
             start, _, end = score.partition("*")  # classes are named by what the pattern leaves out
-            called = _suffixes([name[len(start) : len(name) - len(end)] for name in scores])
+            called = suffixes([name[len(start) : len(name) - len(end)] for name in scores])
         elif scores != by_label:
-            called = _suffixes(scores)
+            called = suffixes(scores)
         names = tuple(classes) or tuple(called)
         if len(names) != len(scores):
             raise ValueError(
@@ -156,14 +156,14 @@ def choose_columns(
         for column, name, own in zip(scores, names, called, strict=True):
             if name != own and name in called:
                 raise ValueError(
-                    f"classes: expected the order of the columns, {_some(called)}, found {name!r} "
+                    f"classes: expected the order of the columns, {some(called)}, found {name!r} "
                     f"for {column!r}; leave classes out, or give them in that order"
                 )
     elif classes:
         raise ValueError(f"classes: expected columns of several classes, found only {scores[0]!r}")
     if names and positive is not None:
         if positive not in names:
-            raise ValueError(f"positive: expected one of {_some(names)}, found {positive!r}")
+            raise ValueError(f"positive: expected one of {some(names)}, found {positive!r}")
         if kind == "probs":  # one class against all others
             scores, kind, names = [scores[names.index(positive)]], "score", ()
         else:
@@ -214,7 +214,7 @@ def _choose_scores(
         if not scores:
             raise ValueError(
                 "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…', "
-                f"'logit_…' or 'logprob_…', or one named after each label, found {_some(head)}; "
+                f"'logit_…' or 'logprob_…', or one named after each label, found {some(head)}; "
                 "name the column of predictions with score=..."
             )
     else:
@@ -271,7 +271,7 @@ def _refuse_two_sets(names: Sequence[str]) -> None:
                 shown = pattern.format(prefix + mark if named is classes else mark[::-1])
                 raise ValueError(
                     f"score: found two sets of columns for the same classes, one of which is "
-                    f"{shown!r}, among {_some(names)}; name that one with score={shown!r}, or give "
+                    f"{shown!r}, among {some(names)}; name that one with score={shown!r}, or give "
                     "the file without it"
                 )
 
@@ -284,7 +284,7 @@ def _kind(scores: Sequence[str]) -> str:
     return "logit" if logits else "confidence" if scores[0].lower() == "confidence" else "score"
 
 
-def _suffixes(scores: Sequence[str]) -> list[str]:
+def suffixes(scores: Sequence[str]) -> list[str]:
     """The names of the columns without the beginning that they share."""
     for prefix in _PREFIXES:
         if all(name.lower().startswith(prefix) for name in scores):
@@ -311,7 +311,7 @@ def there(name: str, head: Sequence[str]) -> str:
         return name
     near = difflib.get_close_matches(name, head, 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
-    raise ValueError(f"{name}: there is no such column, only {_some(head)}{meant}")
+    raise ValueError(f"{name}: there is no such column, only {some(head)}{meant}")
 
 
 def columns_of_group(name: str, head: Sequence[str]) -> list[str]:
@@ -324,7 +324,8 @@ def columns_of_group(name: str, head: Sequence[str]) -> list[str]:
     return [there(part, head) for part in parts]
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """The first names, for messages."""
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 

@@ -20,6 +20,7 @@ from calib_utils.recalibration import (
     PlattPerGroup,
     PlattScaling,
     TemperatureScaling,
+    VectorScaling,
     load,
 )
 from calib_utils.records import load_record
@@ -181,6 +182,120 @@ def test_apply_calibrator_finds_columns_in_another_order(tmp_path: Path) -> None
     assert abs(best.predict_proba(bent).mean(axis=0) - truth.mean(axis=0)).max() < 0.02
 
 
+RNG = np.random.default_rng(0)
+VALUES = RNG.dirichlet([1, 1, 1], 300)
+DRAWN = (VALUES.cumsum(axis=1) < RNG.random((300, 1))).sum(axis=1)
+
+
+def fitted_on(path: Path, names: list[str], logits: bool = False) -> str:
+    """A map that moves each class differently, which knows the names of its columns."""
+    given = np.log(VALUES) if logits else VALUES
+    frame = pytest.importorskip("pandas").DataFrame(given, columns=names)
+    method = VectorScaling(inputs="logits" if logits else "probs")
+    method.fit(frame, DRAWN).save(path)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "names", "order"),
+    [
+        (["logit_a", "logit_b", "logit_c"], ["prob_c", "prob_a", "prob_b"], [2, 0, 1]),
+        (["prob_a", "prob_B", "prob_c"], ["Prob_c", "Prob_A", "Prob_b"], [2, 0, 1]),
+        (["prob_a", "prob_A", "prob_c"], ["logprob_c", "logprob_A", "logprob_a"], [2, 1, 0]),
+        (["a", "b", "c"], ["prob_c", "prob_a", "prob_b"], [2, 0, 1]),
+        (["logit_10", "logit_2", "logit_3"], ["prob_2", "prob_3", "prob_10"], [1, 2, 0]),
+        (["logit_0", "logit_1", "logit_2"], ["prob_c", "prob_a", "prob_b"], [0, 1, 2]),
+        (["logit_a", "logit_b", "logit_c"], ["prob_0", "prob_1", "prob_2"], [0, 1, 2]),
+    ],
+)
+def test_apply_calibrator_gives_each_class_its_own_map(
+    fitted: list[str], names: list[str], order: list[int], tmp_path: Path
+) -> None:
+    """By its name, whatever stands before it; numbers alone are places."""
+    saved = fitted_on(tmp_path / "cal.npz", fitted, fitted[0].startswith("logit"))
+    logs = names[0].startswith("logprob")
+    columns = {name: VALUES[:, k] for name, k in zip(names, order, strict=True)}
+    given = {name: np.log(each) if logs else each for name, each in columns.items()}
+    apply_calibrator(saved, written(tmp_path / "a.csv", **given), tmp_path / "out.csv")
+    found = np.loadtxt(tmp_path / "out.csv", delimiter=",", skiprows=1)
+    method = load(saved)
+    bare = np.log(VALUES) if method.inputs == "logits" else VALUES
+    np.testing.assert_allclose(found, method.predict_proba(bare)[:, order], rtol=1e-6)
+
+
+def test_apply_calibrator_refuses_other_classes(tmp_path: Path) -> None:
+    saved = fitted_on(tmp_path / "cal.npz", ["logit_a", "logit_b", "logit_c"])
+    new = written(tmp_path / "a.csv", prob_a=[0.5], prob_b=[0.3], prob_x=[0.2])
+    with pytest.raises(
+        ValueError,
+        match="same predictions as in the fit, 'logit_a', 'logit_b', 'logit_c', found 'prob_a', 'p",
+    ):
+        apply_calibrator(saved, new, tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("fitted", "name", "taken"),
+    [
+        ("prob_b", "prob_a", False),
+        ("prob_b", "logit_A", False),
+        ("prob_1", "prob_0", False),
+        ("confidence", "score", False),
+        ("confidence", "prob_a", False),
+        ("prob_b", "logit_B", True),
+        ("prob_1", "prob_yes", True),
+        ("prob_b", "score", True),
+        ("score", "prob_b", True),
+        ("score", "confidence", True),  # as beside a column called correct
+        ("confidence", "sureness", True),
+        ("p_v1", "p_v2", True),
+    ],
+)
+def test_apply_calibrator_takes_one_column_unless_its_name_says_that_it_is_another(
+    fitted: str, name: str, taken: bool, tmp_path: Path
+) -> None:
+    method = PlattScaling(inputs="probs").fit(BENT, HAPPENED)
+    method.columns_ = [fitted]
+    method.save(tmp_path / "cal.npz")
+    new = written(tmp_path / "a.csv", **{name: [0.5, 0.25], "other": [1, 2]})
+    if taken:
+        apply_calibrator(tmp_path / "cal.npz", new, tmp_path / "out.csv", score=name)
+        return
+    with pytest.raises(ValueError, match=f"as in the fit, '{fitted}', found '{name}'; if only"):
+        apply_calibrator(tmp_path / "cal.npz", new, tmp_path / "out.csv", score=name)
+
+
+@pytest.mark.parametrize(
+    ("fitted", "names", "which"),
+    [
+        ("score", ["prob_0", "prob_1"], "'prob_1'"),
+        ("prob_b", ["logit_a", "logit_b", "logit_c"], "'logit_b'"),
+        ("score", ["prob_yes", "prob_no"], r"\.\.\."),
+    ],
+)
+def test_apply_calibrator_of_one_column_asks_which_of_several(
+    fitted: str, names: list[str], which: str, tmp_path: Path
+) -> None:
+    method = PlattScaling(inputs="probs").fit(BENT, HAPPENED)
+    method.columns_ = [fitted]
+    method.save(tmp_path / "cal.npz")
+    new = written(tmp_path / "a.csv", **{name: [1 / len(names)] for name in names})
+    shown = ", ".join(map(repr, names))
+    with pytest.raises(
+        ValueError,
+        match=f"^score: expected one column of predictions, as in the fit, found {shown}; name it "
+        f"with score={which}$",
+    ):
+        apply_calibrator(tmp_path / "cal.npz", new)
+
+
+def test_apply_calibrator_of_several_columns_does_not_take_one(tmp_path: Path) -> None:
+    saved = fitted_on(tmp_path / "cal.npz", ["prob_a", "prob_b", "prob_c"])
+    new = written(tmp_path / "a.csv", score=[0.5])
+    with pytest.raises(ValueError, match="expected a column for each class, as in the fit, found "):
+        apply_calibrator(saved, new)
+
+
 def test_apply_calibrator_leaves_nothing_of_what_failed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -232,6 +347,20 @@ def test_apply_calibrator_gives_each_row_the_map_of_its_group(
     scores = [float(row["score"]) for row in read_again(tmp_path / "out.csv")]
     own = load(saved).predict_proba(data["score"], groups=data["plan"])
     np.testing.assert_array_equal(scores, own)
+
+
+def test_apply_calibrator_knows_a_group_in_any_spelling(tmp_path: Path) -> None:
+    """Maps that were fitted in Python have groups as they were given there."""
+    data = two_plans()
+    score, label, plan = data["score"], data["label"], data["plan"]
+    names = np.where(plan == plan[0], "true", "1.0")
+    maps = PlattPerGroup(inputs="probs").fit(score, label, groups=names)
+    maps.save(tmp_path / "maps.npz")
+    for spelt in (names, np.where(names == "true", "True", "1")):
+        new = written(tmp_path / "a.csv", score=score[:9], vip=spelt[:9])
+        apply_calibrator(tmp_path / "maps.npz", new, tmp_path / "out.csv", group="vip")
+        found = [float(row["score"]) for row in read_again(tmp_path / "out.csv")]
+        np.testing.assert_allclose(found, maps.predict_proba(score[:9], groups=names[:9]))
 
 
 def test_apply_calibrator_gives_a_new_group_the_common_map(
