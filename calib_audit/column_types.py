@@ -14,6 +14,9 @@ import numpy as np
 from calib_audit.formatting import printable
 from calib_utils.predictions.labels import is_none
 
+WRITE_NUMBERS = (
+    "write numbers with a point, such as 0.5, and thousands without a mark, such as 1200"
+)
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
@@ -202,8 +205,8 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
             advice = f"give a number for each word, such as 0.9 for {printable(text)!r}"
             if "%" in text:
                 advice = "give probabilities from 0 to 1, without a percent sign"
-            elif "," in text and is_number(text.replace(",", ".")):
-                advice = "write numbers with a point, such as 0.5"
+            elif is_number(re.sub(r"[.,\s]", "", text)):
+                advice = WRITE_NUMBERS
             raise ValueError(
                 f"{name}: expected numbers, found {text[:60]!r} in row {places[row]:,}; {advice}"
             ) from None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_audit.column_types import is_number
+from calib_audit.column_types import WRITE_NUMBERS, is_number
 from calib_audit.formatting import printable
 from calib_utils.predictions.arrays import is_tensor, plain_array
 from calib_utils.predictions.checks import check_rows
@@ -32,6 +32,8 @@ _BYTES = 1 << 22  # of text that is read at once, which also limits the length o
 _LONGEST = 100_000  # bytes of a cell
 _TOO_LONG = "that is too long for a table; is a quotation mark left open?"
 _BUFFER = 1 << 20  # bytes of a compressed column
+_WITH_COMMA = r"^\s*([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\s*$"
+_WITH_POINT = r"^\s*[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 _WRITE_AGAIN = "write it again, with numpy.savez"
 _SUFFIXES = ".csv, .parquet or .npz"
 
@@ -285,7 +287,7 @@ def _csv(path: Path) -> Source:
     def blocks(names: Sequence[str]) -> Iterator[Block]:
         if not has_rows:
             return
-        refused: list[Any] = []
+        refused, marked = list[Any](), dict[str, str]()
 
         def refuse(row: Any) -> str:
             refused.append(row)
@@ -308,23 +310,51 @@ def _csv(path: Path) -> Source:
                 for name, length in zip(names, map(compute.binary_length, batch), strict=True):
                     if len(length) and compute.max(length).as_py() > _LONGEST:
                         raise ValueError(f"{path}: {name}: found a cell {_TOO_LONG}")
-                read_cells = _with_points if delimiter in ";\t" else lambda cells: cells
-                yield {name: from_arrow(read_cells(batch.column(name))) for name in names}
+                cells = {name: batch.column(name) for name in names}
+                if delimiter in ";\t":
+                    cells = _with_points(cells, marked, path)
+                yield {name: from_arrow(column) for name, column in cells.items()}
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
 
     return Source(str(path), head, None, blocks, words=True)
 
 
-def _with_points(cells: Any) -> Any:
-    """Numbers with a decimal comma, as files with semicolons or tabs have them, with a point."""
+def _with_points(cells: Mapping[str, Any], marked: dict[str, str], path: Path) -> dict[str, Any]:
+    """Numbers with a decimal comma, as files with semicolons or tabs have them, with a point.
+
+    Where any number has a point, one of the two marks parts thousands: then commas stay, and are
+    refused where numbers are read.
+
+    Args:
+        cells: columns of text.
+        marked: the column in which a number with a comma, or with a point, was first found.
+        path: of the file, for messages.
+
+    Raises:
+        ValueError: for a point where commas of an earlier block were taken for decimal ones.
+    """
     import pyarrow.compute as compute
 
-    if compute.any(compute.match_substring(cells, ".")).as_py():
-        return cells  # here a comma is not a decimal comma
-    return compute.replace_substring_regex(
-        cells, pattern=r"^\s*([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\s*$", replacement=r"\1.\2"
-    )
+    for name, column in cells.items():
+        if "." not in marked:
+            pointed = compute.match_substring_regex(column, _WITH_POINT)
+            marked |= {".": name} if compute.any(pointed).as_py() else {}
+    if "." in marked and "," in marked:
+        raise ValueError(
+            f"{path}: found numbers with a comma in {marked[',']!r}, and with a point in "
+            f"{marked['.']!r}; {WRITE_NUMBERS}"
+        )
+    if "." in marked:
+        return dict(cells)
+    found = {
+        name: compute.replace_substring_regex(column, _WITH_COMMA, r"\1.\2")
+        for name, column in cells.items()
+    }
+    for name, column in found.items():
+        if not column.equals(cells[name]):
+            marked.setdefault(",", name)
+    return found
 
 
 def _read_head(path: Path) -> tuple[list[str], str, bool]:

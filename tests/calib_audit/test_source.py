@@ -347,3 +347,66 @@ def test_a_csv_with_semicolons_has_decimal_commas(tmp_path: Path) -> None:
     path.write_text("score;label\n0,25;1\n0.5;0\n", "utf-8")
     with pytest.raises(ValueError, match=r"found '0,25' in row 1; write numbers with a point"):
         report(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("score;label;w\n0.25;1;1,200\n0.5;0;48\n", "w: expected numbers, found '1,200' in row 1"),
+        (
+            "score;label;w\n0,25;1;48.000\n0,5;0;950\n",
+            "score: expected numbers, found '0,25' in row",
+        ),
+        (
+            "score;label;w\n0,25;1;1.048.000\n0;0;9\n",
+            "w: expected numbers, found '1.048.000' in row",
+        ),
+        ("score;label;w\n0,25;1;1.048,5\n0;0;9\n", "w: expected numbers, found '1.048,5' in row"),
+        (
+            "score;label;w\n.25;1;1,048,000\n0;0;9\n",
+            "w: expected numbers, found '1,048,000' in row",
+        ),
+    ],
+)
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_csv_with_thousands_that_are_marked_is_refused(
+    text: str, message: str, mark: str, tmp_path: Path
+) -> None:
+    """A weight of 1,200 would be 1.2, and one of 48.000 would be 48."""
+    path = tmp_path / "a.csv"
+    path.write_text(text.replace(";", mark), "utf-8")
+    with pytest.raises(ValueError, match=f"^{message}.*; write numbers with a point, .* 1200$"):
+        rows_of(path, weight="w")
+
+
+def test_a_csv_has_the_mark_of_all_columns_that_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("score;label;w;note\n0,25;1;1,5;4.5\n0,5;0;48;\n", "utf-8")
+    rows = rows_of(path, weight="w")
+    assert rows.probs.tolist() == [0.25, 0.5]
+    assert rows.weights is not None
+    assert rows.weights.tolist() == [1.5, 48]
+    path.write_text("score;label;size\n0.25;1;1,5\n0.5;0;48\n", "utf-8")
+    rows = rows_of(path, group=["size"])
+    assert rows.probs.tolist() == [0.25, 0.5]
+    assert as_array(rows.groups["size"]).tolist() == ["1,5", "48"]
+
+
+@pytest.mark.parametrize("last", ["0.5;0;48", "0,5;0;48.000"])
+def test_a_csv_has_one_mark_in_all_blocks(
+    last: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("calib_audit.source._BYTES", 1_000)
+    path = tmp_path / "a.csv"
+    path.write_text("score;label;w\n" + "0,25;1;48\n" * 300 + last + "\n", "utf-8")
+    column = "w" if "48.000" in last else "score"
+    with pytest.raises(
+        ValueError,
+        match=rf"found numbers with a comma in 'score', and with a point in '{column}'; write ",
+    ):
+        report(path, weight="w")
+    path.write_text("score;label;w\n" + "0.25;1;48\n" * 300 + "0,5;0;1,200\n", "utf-8")
+    with pytest.raises(
+        ValueError, match=r"found '(0,5|1,200)' in row 301; write numbers with a po"
+    ):
+        report(path, weight="w")
