@@ -49,7 +49,8 @@ def apply_calibrator(
     Raises:
         FileNotFoundError: if a file is not there.
         ValueError: for bad input, a name that does not end in .csv, a calibrator that was fitted
-            on a different kind of predictions, or a new name that another column already has.
+            on a different kind of predictions or on other classes, or a new name that another
+            column already has.
 
     Warns:
         UserWarning: if a group was not in the fit; its rows get the common map.

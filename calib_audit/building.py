@@ -111,7 +111,8 @@ def report(
             tolerance could not have raised one. Needs ``baseline``; tries no calibration methods.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
-        drop: whether rows with a missing value are left out; they are counted.
+        drop: whether rows with a missing value are left out; they are counted. Of a group or a
+            block only an empty cell is missing, for NA may be a name.
         rescale: whether rows of probabilities are divided by their sum; they are counted.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
