@@ -72,6 +72,13 @@ def top_label_error(probs: Array, labels: Array, way: str, n_bins: int) -> float
     return binned_error(probs.max(axis=1), correct, ones, bins=bins, norm=norm, n_bins=n_bins)
 
 
+def bins_matter(logits: Array, labels: Array, n_bins: int) -> bool:
+    """Whether a calibration error without bins is clearly smaller."""
+    probs = scipy.special.softmax(logits, axis=1)
+    binned, whole = (top_label_error(probs, labels, "mass", n) for n in (n_bins, 1))
+    return binned - whole > 0.01
+
+
 def mean_loss(logits: Array, labels: Array, way: str) -> float:
     """A mean loss of logits, shape (n, K), of any size.
 

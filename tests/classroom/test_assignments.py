@@ -217,6 +217,74 @@ def test_measuring_edges_and_classes_matter(sheet: str) -> None:
         assert "Yours says: The class-wise error is" in hint
 
 
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_hidden_rows_of_measuring_are_probabilities(sheet: str) -> None:
+    for question in ("q3", "q4"):
+        for check in of_question("measuring", question, sheet):
+            probs = check.arguments[0]
+            assert (probs >= 0).all(), check.name
+            assert (probs <= 1).all(), check.name
+            np.testing.assert_allclose(probs.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("n_bins", [8, 12, 16, 20])
+def test_bins_cut_by_array_split_cost_nothing_in_measuring(n_bins: int) -> None:
+    """Where rows are left over, the largest gap would decide whether the cut matters."""
+    variant = {**variant_of("measuring", SECRET, "0"), "bins": "mass", "n_bins": n_bins}
+    for norm in ("squares", "cubes", "largest"):
+        asked = {**variant, "norm": norm}
+        checks = load("measuring").checks(secret_of(SECRET, "0"), asked)
+        for check in [check for check in checks if check.question == "q3"]:
+            probs, labels, weights = check.arguments
+            errors = []
+            for k, p in enumerate(probs.T):
+                cut = np.array_split(np.argsort(p, kind="stable"), n_bins)
+                sizes = np.array([weights[rows].sum() for rows in cut])
+                sums = [(weights * (p - (labels == k)))[rows].sum() for rows in cut]
+                gaps = np.abs(sums) / sizes
+                power = {"squares": 2, "cubes": 3}.get(norm)
+                errors.append(
+                    np.average(gaps**power, weights=sizes) ** (1 / power) if power else gaps.max()
+                )
+            shares = [weights[labels == k].sum() for k in range(len(errors))]
+            found = {
+                "labels": np.average(errors, weights=shares),
+                "largest": max(errors),
+                "two": np.mean(sorted(errors)[-2:]),
+            }
+            assert check.share(float(found[asked["classes"]])) == 1, check.name
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize(
+    ("name", "all_bins", "names"),
+    [
+        ("diagnosing", (10, 12, 18, 20), {"error": "error", "large scores": "error"}),
+        ("lab", (8, 10, 12), {"error_before": "error_before", "error_after": "error_after"}),
+    ],
+)
+def test_an_error_with_equally_many_predictions_needs_its_bins(
+    name: str, all_bins: tuple[int, ...], names: dict[str, str], number: int
+) -> None:
+    """And `np.array_split` may cut them."""
+    secret = f"{number}".encode()
+    for n_bins in all_bins:
+        variant = {**variant_of(name, secret, "0"), "error": "mass", "n_bins": n_bins}
+        variant["form"] = "bits"
+        checks = [c for c in load(name).checks(secret_of(secret, "0"), variant) if c.name in names]
+        assert len(checks) == 2
+        for check in checks:
+            scores, labels = check.arguments[-2:]
+            answer = {"temperature": 2.0} if name == "lab" else {}
+            factor = 0.5 if check.name == "error_after" else 1
+            probs = 2.0**-scores if name == "diagnosing" else softmax(factor * scores, axis=1)
+            said, correct = probs.max(axis=1), probs.argmax(axis=1) == labels
+            gaps = (correct - said)[np.argsort(said, kind="stable")]
+            by_bin = sum(abs(part.sum()) for part in np.array_split(gaps, n_bins)) / len(gaps)
+            for found, share in ((by_bin, 1), (abs(gaps.mean()), 0)):
+                assert check.share({**answer, names[check.name]: float(found)}) == share
+
+
 def spoilt(name: str, cell: str, old: str, new: str) -> dict[str, float]:
     """The points of the published solution in which one thing is wrong, by question."""
     found = notebook(name, SECRET, PUBLISHED, solved=True)

@@ -15,6 +15,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from calib_utils.records import load_record
 from classroom.assignments.diagnosing.reference import class_gaps, probabilities, summary
+from classroom.assignments.measures import bins_matter
 from classroom.checks import Check, Judge, close, equal, partly
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Variant, reading
@@ -116,25 +117,38 @@ def examples(variant: Variant) -> dict[str, Any]:
     return found
 
 
+def drawn(rng: np.random.Generator, n_bins: int) -> tuple[np.ndarray, ...]:
+    """Logits, labels, and the logits with a few rows that are very large.
+
+    Too sure where the confidence is high, and not sure enough where it is low: so bins matter. Each
+    number of bins divides that of the rows, so that `np.array_split` cuts the same ones.
+    """
+    while True:
+        logits = rng.normal(0, 2, (360, 6))
+        truth = rng.uniform(2.5, 3.5) * np.tanh(logits / 2)
+        labels = drawn_labels(rng, softmax(truth, axis=1))
+        # Fewer than a bin has, since all have the confidence 1.
+        large = np.concatenate([1000 * logits[:10], logits[10:]])
+        if all(bins_matter(z, labels, n_bins) for z in (logits, large)):
+            return logits, labels, large
+
+
 def checks(secret: bytes, variant: Variant) -> list[Check]:
     form = variant["form"]
     rng = generator(secret, "diagnosing", "inputs")
-    logits = rng.normal(0, 2, (300, 6))
-    labels = drawn_labels(rng, softmax(logits / rng.uniform(1.2, 2), axis=1))
-    scores, huge = scores_of(logits, form), scores_of(logits * 1000, form)
+    logits, labels, large = drawn(rng, variant["n_bins"])
+    scores, huge = scores_of(logits, form), scores_of(large, form)
 
     def under(key: str, judge: Judge) -> Judge:
         return lambda answer: isinstance(answer, dict) and judge(answer.get(key, "missing"))
 
-    def number(key: str, z: np.ndarray, name: str = "", hint: str = "") -> Check:
+    def number(key: str, z: np.ndarray, name: str = "") -> Check:
         def right(found: Variant) -> Judge:
             return under(key, close(summary(z, labels, variant=found)[key]))
 
         asked = ("form", "error") if key == "error" else ("form",)
         other = reading("diagnosing", variant, asked, right)
-        return Check(
-            "q1", name or key, "summary", (z, labels), right(variant), hint=hint, read=other
-        )
+        return Check("q1", name or key, "summary", (z, labels), right(variant), read=other)
 
     def by_class(name: str, y: np.ndarray, weight: float) -> Check:
         def right(found: Variant) -> Judge:
@@ -168,7 +182,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             read=reading("diagnosing", variant, ("form",), turned),
         ),
         *(number(key, scores) for key in ("accuracy", "confidence", "error")),
-        number("error", huge, "large scores", "No step may overflow, however large a score is."),
+        number("error", huge, "large scores"),
         by_class("any labels", labels, 2.0),
         by_class("a class without labels", absent, 1.0),
         *(

@@ -19,7 +19,7 @@ from classroom.assignments.lab.images import (
     renumbered,
 )
 from classroom.assignments.lab.reference import cut, kinds_and_units, report, reported, split
-from classroom.assignments.measures import temperature
+from classroom.assignments.measures import bins_matter, temperature
 from classroom.checks import Check, Judge, close, partly
 from classroom.page import percent
 from classroom.secret import drawn_labels, generator
@@ -264,7 +264,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
         return Check("q3", f"the {key}", "record", (), judge, own=again)
 
-    validation, test = (overconfident(rng) for _ in range(2))
+    validation, test = stretched(rng, variant)
 
     def reports(key: str) -> Check:
         def right(asked: Variant) -> Judge:
@@ -308,10 +308,22 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     ]
 
 
-def overconfident(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Logits that are twice too large, and labels."""
-    truth = rng.normal(0, 1.5, (400, 6))
-    return 2 * truth, drawn_labels(rng, softmax(truth, axis=1))
+def stretched(rng: np.random.Generator, variant: Variant) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Logits and labels of validation and test, too large where the confidence is high.
+
+    Before and after recalibration, bins matter. Each number of bins divides that of the rows, so
+    that `np.array_split` cuts the same ones.
+    """
+    while True:
+        parts = []
+        for _ in range(2):
+            logits = rng.normal(0, 3, (480, 6))
+            truth = 4 * np.tanh(logits / 2)
+            parts.append((logits, drawn_labels(rng, softmax(truth, axis=1))))
+        logits, labels = parts[1]
+        best = temperature(*parts[0], variant["loss"])
+        if all(bins_matter(logits / t, labels, variant["n_bins"]) for t in (1, best)):
+            return parts
 
 
 def sample(secret: bytes, variant: Variant) -> dict[str, str]:

@@ -20,11 +20,7 @@ from classroom.checks import Check, Judge, close, equal, follows, partly
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Reading, Variant, reading
 
-SIGNED_HINTS = {
-    "equal weights": "Compare the mean of the confidences with the share of correct predictions.",
-    "different weights": "Both means are weighted, and the sum of the weights divides them.",
-    "no weight at all": "Where the weights sum to 0, the gap is nan.",
-}
+NO_WEIGHT = "Where the weights sum to 0, the gap is nan."
 CLASS_HINTS = {
     "equal weights": "Sort the rows by the probability of one class, not by the confidence.",
     "different weights": "Within a bin and across bins, rows count with their weights.",
@@ -35,6 +31,7 @@ CLASS_HINTS = {
 SIGN = "The sign is the other way round: read again which mean is subtracted from which."
 RATIO = "The ratio is the other way round: read again which mean is divided by which."
 NOBODY = "Read again what the answer is without a camera that has enough rows."
+ROWS = 480  # which each number of bins divides: then `np.array_split` cuts the same bins
 # What the cameras of a sheet are, in an order drawn anew, and by what their logits are multiplied.
 CAMERAS = {"over": 2.0, "under": 0.5, "small": 1.0, "few": 1.0, "some": 1.0, "many": 1.0}
 
@@ -125,7 +122,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     def read(asked: tuple[str, ...], judge_of: Callable[[Variant], Judge]) -> Reading:
         return reading("measuring", variant, asked, judge_of)
 
-    def signed(name: str, w: np.ndarray, share: float) -> Check:
+    def signed(name: str, w: np.ndarray, share: float, hint: str = "") -> Check:
         arguments = (confidences, correct, w)
 
         def right(found: Variant) -> Judge:
@@ -140,7 +137,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             arguments,
             judge,
             share,
-            SIGNED_HINTS[name],
+            hint,
             RATIO if ratio else SIGN,
             read=read(("gap",), right),
         )
@@ -171,11 +168,13 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             read=read(("gap", "camera"), right),
         )
 
-    probs = rng.dirichlet(np.full(5, 0.7), 400)
+    probs = rng.dirichlet(np.full(5, 0.7), ROWS)
     labels = drawn_labels(rng, probs**1.6 / (probs**1.6).sum(axis=1, keepdims=True))
-    w = rng.exponential(size=400)
-    quarters = np.array([[0.25, 0.75, 0], [0.5, 0.25, 0.25], [0, 1, 0], [0.75, 0, 0.25]] * 20)
-    beside = np.abs(quarters + rng.choice([-0.01, 0.01], (80, 1)) * [1, -1, 0])
+    w = rng.exponential(size=ROWS)
+    quarters = np.array([[0.25, 0.75, 0], [0.5, 0.25, 0.25], [0, 1, 0], [0.75, 0, 0.25]] * 30)
+    steps = rng.choice([-0.01, 0.01], (120, 1)) * [1, -1, 0]
+    leaves = (quarters + steps < 0).any(axis=1, keepdims=True)
+    beside = quarters + np.where(leaves, -steps, steps)
     on_edges = np.concatenate([quarters, beside])  # the edges share their bins with others
     of_edges = labels_on_edges(rng, on_edges, variant)
     absent = np.minimum(labels, 3)  # class 4 is nobody's label
@@ -231,13 +230,13 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     return [
         signed("equal weights", ones, 1.0),
         signed("different weights", weights, 2.0),
-        signed("no weight at all", zeros, 0.5),
+        signed("no weight at all", zeros, 0.5, NO_WEIGHT),
         by_group("four groups, one of them empty", weights, 4),
         by_group("a group without weight, and empty ones at the end", only_one, 6),
-        classwise("equal weights", probs, labels, np.ones(400)),
+        classwise("equal weights", probs, labels, np.ones(ROWS)),
         classwise("different weights", probs, labels, w),
-        classwise("probabilities on edges", on_edges, of_edges, np.ones(160)),
-        classwise("a class that is nobody's label", probs, absent, np.ones(400)),
+        classwise("probabilities on edges", on_edges, of_edges, np.ones(ROWS // 2)),
+        classwise("a class that is nobody's label", probs, absent, np.ones(ROWS)),
         comparing("a small group that looks bad", np.arange(n), cameras),
         comparing("two equal groups", twice, of_twice),
         comparing("small groups only", np.arange(size - 1), np.arange(size - 1) % 2, 0.5),
