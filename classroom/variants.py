@@ -24,6 +24,7 @@ SHEETS = tuple("0123456789")  # a student takes that of the last digit of their 
 PUBLISHED = "published"  # the sheet that the published solution answers, and that nobody gets
 NEAR = 0.5  # the share of an answer that misreads one of several choices
 DEALS = 300
+COARSE = "If this is the loss that you lower, look more closely around the best temperature."
 PLACE = re.compile(r"\{\{\s+(\w+)\s+\}\}")  # of a value, in a text
 
 Variant = dict[str, Any]
@@ -147,3 +148,18 @@ def reading(
         return 0.0, ""
 
     return read
+
+
+def or_coarse(read: Reading, says: dict[str, str]) -> Reading:
+    """The same of a temperature, which a coarse search by the right loss can also give.
+
+    Args:
+        read: what a temperature by another loss is read by.
+        says: the words of the sheet.
+    """
+
+    def both(answer: Any) -> tuple[float, str]:
+        share, hint = read(answer)
+        return share, f"{hint} {COARSE}" if says["loss"] in hint else hint
+
+    return both

@@ -112,7 +112,7 @@ def marked(
     questions = read_goals(name).questions
     return {
         q: mark([pair for pair in pairs if pair[0].question == q], questions[q].points)
-        for q in dict.fromkeys(check.question for check in checks)
+        for q in sorted({check.question for check in checks})
     }
 
 

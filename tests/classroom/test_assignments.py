@@ -17,12 +17,12 @@ from scipy.special import softmax
 
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.recalibration import TemperatureScaling
-from classroom.assignments.measures import binned_error
+from classroom.assignments.measures import binned_error, temperature
 from classroom.assignments.recalibrating.reference import constant_confidence, fit_temperatures
 from classroom.goals import load, read_goals
 from classroom.judge import worth
 from classroom.notebooks import notebook
-from classroom.variants import PUBLISHED, SHEETS, choices, secret_of, variant_of
+from classroom.variants import COARSE, PUBLISHED, SHEETS, choices, secret_of, variant_of
 from tests.classroom.answering import NAMES, marked, pasted, run, sheet_checks, write_data
 from tests.thorough import mostly_thorough
 
@@ -309,7 +309,8 @@ def spoilt(name: str, cell: str, old: str, new: str) -> dict[str, float]:
         ("recalibrating", "q4", "(1 - confidence)", "0 * (1 - confidence)", {"q4": 1}),
         ("lab", "q4", "return tried", "return 3 * tried", {"q4": 2 / 3}),
         # One image too many in a part: half of the split, and only the split of the record.
-        ("lab", "q1", "* first // 100", "* first // 100 + 1", {"q1": 1, "q3": 1}),
+        ("lab", "q1", "* first // 100", "* first // 100 + 1", {"q1": 0.8, "q3": 1}),
+        ("lab", "q1", "default_rng(seed)", "default_rng()", {"q1": 0.4}),
     ],
 )  # fmt: skip
 def test_one_mistake_costs_its_own_part_only(
@@ -554,6 +555,27 @@ def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
     for factor, expected in [(1, [1] * 6), (1.015, [1] * 6), (1.3, [0, 1, 1, 1, 1, 1])]:
         answer = reported(*test, best * factor, variant=variant)
         assert [float(check.judge(answer)) for check in checks] == expected
+
+
+@pytest.mark.parametrize("name", ["recalibrating", "lab"])
+def test_a_temperature_by_another_loss_may_also_be_a_coarse_one_by_the_right_one(name: str) -> None:
+    key = "one group" if name == "recalibrating" else "temperature"
+    way = {"loss": "yesno", "parameter": "temperature"}
+    variant = {**variant_of(name, SECRET, "0"), **way}
+    checks = load(name).checks(secret_of(SECRET, "0"), variant)
+    check = next(check for check in checks if check.name == key)
+    by_loss = {loss: temperature(*check.arguments[:2], loss) for loss in choices(name)["loss"]}
+    found = max(by_loss.values(), key=lambda T: abs(T / by_loss["yesno"] - 1))
+    share, hint = worth(check, {key: found} if name == "lab" else [found])
+    assert share == (0 if name == "lab" else 0.5)
+    assert hint.endswith(f"{choices(name)['loss']['yesno']} {COARSE}")
+
+
+def test_what_needs_no_training_is_asked_before_what_does() -> None:
+    """A lab whose training uses up the time keeps the points of its report."""
+    functions = [check.function for check in sheet_checks("lab", SECRET, "0")]
+    trains = [function in ("train_and_predict", "record") for function in functions]
+    assert trains == sorted(trains)
 
 
 @pytest.mark.parametrize("way", ["random", "class", "writer", "within"])

@@ -23,9 +23,14 @@ from classroom.assignments.measures import bins_matter, temperature
 from classroom.checks import Check, Judge, close, partly
 from classroom.page import percent
 from classroom.secret import drawn_labels, generator
-from classroom.variants import Code, Variant, reading
+from classroom.variants import Code, Variant, or_coarse, reading, words
 
 EPOCHS = 400  # of the sample report
+N_MIXED = 160  # images that are split again
+SEEDED = "the seed decides, and nothing else"
+SEED_HINT = (
+    "Make one generator from the seed, within the function, and draw every random number from it."
+)
 # Of the accuracy of who knows which images are negatives: for all points. The worst of 40 honest
 # trainings had 0.86, and 0.74 where classes are ruled out, which says least of an image.
 ENOUGH = {"label": 0.8, "votes": 0.8, "pair": 0.8, "sure": 0.8, "excluded": 0.65}
@@ -192,6 +197,24 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             read=reading("lab", variant, ("split",), right),
         )
 
+    def chosen(parts: Any) -> list[list[int]]:
+        return [sorted(part) for part in parts_of(parts, N_MIXED) or ()]
+
+    def mixes(answer: Any, own: list[Any]) -> bool:
+        mine, again, other = map(chosen, (answer, *own))
+        return bool(mine and other) and mine == again != other
+
+    mixed = (rng.integers(0, 7, N_MIXED), rng.integers(0, N_MIXED // 8, N_MIXED))
+    shuffled_by = Check(
+        "q1",
+        SEEDED,
+        "split",
+        (*mixed, seeds[0]),
+        mixes,
+        0.5,
+        hint=SEED_HINT,
+        own=[("split", (*mixed, seeds[0] + k)) for k in (0, 1)],
+    )
     patterns = blobs(rng, 10)
     learns = trained(*patterns, way)
     told = annotated(secret, patterns[0][1], way)
@@ -209,11 +232,12 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
     seeded = Check(
         "q2",
-        "the seed decides, and nothing else",
+        SEEDED,
         "train_and_predict",
         given,
         decides,
         0.5,
+        hint=SEED_HINT,
         own=[("train_and_predict", (*given[:3], seeds[1] + k)) for k in (0, 1)],
     )
     form = Check(
@@ -287,6 +311,8 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
         asked = {"t": ("loss",), "l": ("loss",), "e": ("error",)}.get(key[0], ())
         other = reading("lab", variant, asked, right)
+        if key == "temperature":
+            other = or_coarse(other, words("lab", variant))
         return Check("q4", key, "report", (*validation, *test), right(variant), read=other)
 
     # In a different order of the pixels, so that nothing can be looked up in the file.
@@ -297,6 +323,9 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     return [
         splits(997, seeds[0]),
         splits(200, seeds[1]),
+        shuffled_by,
+        # Before what trains, which may use up the time.
+        *(reports(key) for key in report(*validation, *test, variant=variant)),
         Check("q2", "ten patterns", "train_and_predict", given, learns),
         Check("q2", "digits", "train_and_predict", digits_given, trained(shown, rest, way)),
         form,
@@ -304,7 +333,6 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         Check("q3", "the split", "record", (), is_split),
         part(1, "validation_logits"),
         part(2, "test_logits"),
-        *(reports(key) for key in report(*validation, *test, variant=variant)),
     ]
 
 

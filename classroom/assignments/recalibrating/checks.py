@@ -25,7 +25,7 @@ from classroom.assignments.recalibrating.reference import (
 )
 from classroom.checks import Check, Judge, close, partly
 from classroom.secret import drawn_labels, generator
-from classroom.variants import Reading, Variant, reading
+from classroom.variants import Reading, Variant, or_coarse, reading, words
 
 N_CLASSES = 8
 N_FIT, N_NEW = 2000, 2000
@@ -210,7 +210,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             (z, labels, g, n_groups),
             right(variant),
             hint=FIT_HINTS[name],
-            read=read(("loss", "parameter"), right),
+            read=or_coarse(read(("loss", "parameter"), right), words("recalibrating", variant)),
         )
 
     def losses(name: str, z: np.ndarray) -> Check:
