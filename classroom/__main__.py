@@ -67,8 +67,8 @@ def collect(arguments: argparse.Namespace) -> None:
     for row in rows:
         file = PurePosixPath(row.file).name if row.student else row.file
         # What a student named a file must not steer the terminal.
-        file = "".join(sign if sign.isprintable() else "?" for sign in file)
-        print(f"{row.student or '?'} {file}: {row.status}")
+        line = f"{row.student or '?'} {file}: {row.status}"
+        print("".join(sign if sign.isprintable() else "?" for sign in line))
     taken = sum(row.status.startswith("taken") for row in rows)
     table = arguments.folder / "collected" / arguments.name / "collected.csv"
     print(f"{taken} of {len(rows)} files taken; {table} lists them all")
@@ -106,7 +106,7 @@ def mark(arguments: argparse.Namespace) -> None:
 
 
 def cards(arguments: argparse.Namespace) -> None:
-    """Draw five questions for a conversation with each student about their own work."""
+    """Draw up to five questions for a conversation with each student about their own work."""
     from classroom.cards import write_cards
 
     print(f"Print, a page for each student: {write_cards(arguments.folder, arguments.name)}")

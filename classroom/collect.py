@@ -24,7 +24,7 @@ from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
 from classroom.notebooks import fingerprint, reference_of, stubs
-from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
+from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster, without_common_folder
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
 from classroom.solution import solution, with_answers
@@ -87,6 +87,7 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
     students: dict[str, list[Candidate]] = defaultdict(list)
     for export in exports:
         roster: Roster = {}
+        candidates = []
         for found in files_of(export):
             if PurePosixPath(found.path).name == ROSTER and not plain:
                 roster = read_roster(found.content)
@@ -101,7 +102,12 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
                 examine(candidate, name, releases)
                 if candidate.problem:  # a class of bombs would fill memory
                     candidate.found = replace(found, content=b"")
-                students[place.student].append(candidate)
+                candidates.append(candidate)
+        places = [candidate.place for candidate in candidates]
+        places = without_common_folder(places) if plain else places
+        for candidate, place in zip(candidates, places, strict=True):
+            candidate.place = place
+            students[place.student].append(candidate)
     for student, candidates in sorted(students.items()):
         rows += _choose(folder / "collected" / name / student, candidates)
     _log(folder / "collected" / name / "collected.csv", rows)
@@ -213,7 +219,11 @@ def _choose(folder: Path, candidates: list[Candidate]) -> list[Row]:
         _write(folder, candidates[-1], [])
     rows = []
     for candidate in candidates:
-        why = candidate.problem or "a later one was handed in"
+        why = candidate.problem
+        if taken and not why:  # of two with the same time, the last in the export is taken
+            later = candidate.order < taken.order
+            other = f"another one was taken: {taken.place.file}"
+            why = "a later one was handed in" if later else other
         status = said if candidate is taken else f"not taken: {why}"
         place = candidate.place
         rows.append(Row(place.student, place.person, candidate.found.path, status))

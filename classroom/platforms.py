@@ -15,7 +15,7 @@ import hashlib
 import re
 import unicodedata
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 
@@ -108,7 +108,7 @@ def owners(path: str, roster: Roster, plain: bool = False) -> list[HandedIn]:
     """
     parts = PurePosixPath(unicodedata.normalize("NFC", path)).parts
     if plain and parts:
-        name = parts[-2] if len(parts) > 1 else PurePosixPath(parts[-1]).stem.split(" - ")[0]
+        name = parts[-2] if len(parts) > 1 else _before_dash(parts[-1])
         prefix = "".join(f"{part}/" for part in parts[:-1])
         return [HandedIn("plain", name, name, prefix, parts[-1])]
     for position, part in enumerate(parts[:-1]):
@@ -120,6 +120,26 @@ def owners(path: str, roster: Roster, plain: bool = False) -> list[HandedIn]:
             ]
     found = read_path(path)
     return [found] if found else []
+
+
+def _before_dash(file: str) -> str:
+    return PurePosixPath(file).stem.split(" - ")[0]
+
+
+def without_common_folder(places: list[HandedIn]) -> list[HandedIn]:
+    """The files of a plain export; in one folder for all, they are named after their students.
+
+    A folder with one notebook is that of its student, unless the notebook is named so.
+    """
+    named = [place for place in places if place.file.endswith(".ipynb")]
+    if len({place.prefix for place in places}) != 1 or not (
+        len(named) > 1 or any(" - " in place.file for place in named)
+    ):
+        return places
+    names = [_before_dash(place.file) for place in places]
+    return [
+        replace(place, number=name, person=name) for place, name in zip(places, names, strict=True)
+    ]
 
 
 def _key(name: str) -> str:

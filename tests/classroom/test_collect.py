@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,16 @@ def test_collect_takes_the_later_file_of_a_moodle_folder(tmp_path: Path, room: P
     assert stored(room, "moodle-1234567") == new
 
 
+def test_collect_says_which_of_two_files_with_one_time_it_takes(tmp_path: Path, room: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for number, name in enumerate(["b.ipynb", "a.ipynb"]):
+            member = zipfile.ZipInfo(f"{MOODLE}/{name}", (2026, 11, 21, 12, 0, 0))
+            archive.writestr(member, notebook_of(source=f"def signed_gap(): {number}"))
+    rows = collected(room, tmp_path / "a.zip")
+    assert rows[f"{MOODLE}/b.ipynb"] == "not taken: another one was taken: a.ipynb"
+    assert rows[f"{MOODLE}/a.ipynb"].startswith("taken")
+
+
 def test_a_damaged_file_does_not_hide_an_earlier_notebook(room: Path) -> None:
     members = {
         "kim_5_61_a.ipynb": notebook_of(),
@@ -200,6 +211,26 @@ def test_collect_takes_plain_folders_and_files_by_their_names(room: Path) -> Non
     keys = {row.student for row in rows}
     assert len(keys) == 3
     assert all(re.fullmatch(r"plain-[\w-]+-[0-9a-f]{6}", key) for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("files", "students"),
+    [
+        (["Ada L - measuring.ipynb", "Bo N - Copy.ipynb", "Bo N - data.npz"], {"Ada L", "Bo N"}),
+        (["김지우.ipynb", "Ada.ipynb"], {"김지우", "Ada"}),
+        (["Ada L - measuring.ipynb"], {"Ada L"}),
+        (["measuring.ipynb", "data.npz"], {"Measure by group"}),
+    ],
+)
+def test_collect_takes_one_folder_around_all_files_for_no_student(
+    room: Path, files: list[str], students: set[str]
+) -> None:
+    """As Drive packs it, and a folder with one notebook is that of a student."""
+    members = {f"Measure by group/{file}": notebook_of() for file in files}
+    export = zipped(room.parent / "a.zip", members)
+    rows = collect.collect(room, "measuring", [export], plain=True)
+    assert {row.name for row in rows} == students
+    assert {row.file for row in rows} == members.keys()
 
 
 METADATA = """---

@@ -246,9 +246,13 @@ def test_main_says_errors_in_a_line(
 def test_collect_lets_no_name_steer_the_terminal(
     tmp_path: Path, room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    export = zipped(tmp_path / "a.zip", {"choi_8_64_\x1b[2J.ipynb": notebook_of()})
-    assert main(["collect", "measuring", str(export), "--class", str(room)]) == 0
-    assert "canvas-8 choi_8_64_?[2J.ipynb: taken, sheet 4." in capsys.readouterr().out
+    for number, said in enumerate(["taken, sheet 4.", "place of ?[2J.ipynb"]):
+        notebook = notebook_of(source=f"def signed_gap(): {number}")
+        export = zipped(tmp_path / "a.zip", {f"choi_8_{64 + number}_\x1b[2J.ipynb": notebook})
+        assert main(["collect", "measuring", str(export), "--class", str(room)]) == 0
+        out = capsys.readouterr().out
+        assert f"canvas-8 choi_8_{64 + number}_?[2J.ipynb: taken, sheet 4." in out
+        assert said in out
 
 
 def test_exam_says_what_to_print_and_what_to_keep(
