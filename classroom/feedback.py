@@ -12,7 +12,7 @@ from typing import Any
 from calib_utils._files import write_text
 from classroom.goals import Goals, Question, read_goals
 from classroom.page import page
-from classroom.results import HandGrades, complete_hand, facts, results, total
+from classroom.results import HandGrades, complete_hand, facts, hand_file, results, total
 
 MOST_CELLS = 20  # failed cells that a page names
 ENDED = {
@@ -39,16 +39,27 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
     """
     goals = read_goals(name)
     hand, written = complete_hand(folder, name, goals), []
-    for result in results(folder, name):
+    found = results(folder, name)
+    for result in found:
         student = str(result["student"])
         person = str(facts(folder, name, student).get("name") or student)
         file = folder / "feedback" / name / f"{student}.html"
         write_text(file, student_page(goals, result, hand, person))
         written.append(file)
     print(f"{len(written)} pages are in {folder / 'feedback' / name}")
-    left = sum(given.points is None for given in hand.values())
-    if left:
-        changed = sum(given.before is not None for given in hand.values())
+    graded = {str(result["student"]) for result in found if result["status"] == "graded"}
+    to_read = [question.name for question in goals.to_read]
+    for (student, question), given in hand.items():
+        if student not in graded and given.points is not None:
+            print(f"{student} is not graded: the points by hand for {question} do not count")
+        elif question not in to_read and given.before:
+            print(
+                f"{student} has handed in again: what you gave by hand for {question} no longer "
+                f"counts. To keep it, empty the last cell of its row in {hand_file(folder, name)}"
+            )
+    shown = [hand[student, question] for student in graded for question in to_read]
+    if left := sum(given.points is None for given in shown):
+        changed = sum(given.before is not None for given in shown)
         since = f", {changed} of them changed since you read them" if changed else ""
         command = f"classroom mark {name} --class {folder}"
         print(f"{left} answers are left to read{since}: {command}")
@@ -75,8 +86,14 @@ def student_page(goals: Goals, result: dict[str, Any], hand: HandGrades, person:
 
 
 def hints(question: Question, row: dict[str, Any]) -> list[str]:
-    """The hints of the checks that failed: those that fail for the same cause share one."""
-    failed = [check for check in row.get("checks", []) if check["failure"]]
+    """The hints of the checks that failed, each once; none where nothing is written yet."""
+    failed = [
+        check
+        for check in row.get("checks", [])
+        if (failure := check["failure"])
+        and failure["kind"] != "missing"
+        and failure.get("type") != "NotImplementedError"
+    ]
     return list(dict.fromkeys(filter(None, (check["hint"] or question.hint for check in failed))))
 
 

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from classroom.feedback import sentence
-from tests.classroom.results_on_disk import EVIL, FAILURES, HEAD, hand, hash_of, pages, scores
+import pytest
+
+from classroom.feedback import hints, sentence
+from classroom.goals import Question
+from tests.classroom.results_on_disk import (
+    EVIL,
+    FAILURES,
+    HEAD,
+    give,
+    hand,
+    hash_of,
+    pages,
+    scores,
+    set_answer,
+)
+from tests.classroom.tiny_class import hand_in
 
 
 def test_a_page_says_all_that_happened_and_runs_nothing(folder: Path) -> None:
@@ -53,3 +67,33 @@ def test_points_by_hand_join_the_others(folder: Path) -> None:
     assert (rows["m-1"]["points"], rows["m-1"]["of"], rows["m-1"]["q4"]) == ("5.75", "10", "2.5")
     assert rows["m-1"]["status"] == "graded"
     assert (rows["m-2"]["points"], rows["m-2"]["q1"]) == ("", "0.5")
+
+
+def test_hints_are_none_of_what_is_not_written() -> None:
+    question = Question("q1", "checked", 2, "", "", hint="Subtract.")
+    failures = [
+        {"kind": "missing", "function": "gap"},
+        {"kind": "exception", "type": "NotImplementedError"},
+        {"kind": "exception", "type": "ValueError"},
+    ]
+    for failure, said in zip(failures, ([], [], ["Mind it.", "Subtract."]), strict=True):
+        checks = [{"hint": hint, "failure": failure} for hint in ("Mind it.", "", "Mind it.")]
+        assert hints(question, {"checks": checks}) == said
+
+
+def test_write_feedback_says_which_points_by_hand_do_not_count(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And counts as unread what the page of marking shows."""
+    hand(folder, f"{HEAD}\nm-1,q2,3,Ours,,\nm-1,q4,2,,,\nm-2,q4,1,,,\nm-3,q4,4,,,\n")
+    pages(folder)
+    not_graded = "m-3 is not graded: the points by hand for q4 do not count"
+    assert capsys.readouterr().out.splitlines()[1:] == [not_graded]
+    hand_in(folder, "m-1", b"a later one")
+    give(folder, "m-1")
+    set_answer(folder, "m-2", "A second try.")
+    pages(folder)
+    _, *said, left = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("m-1 has handed in again: what you gave by hand for q2 no longer")
+    assert said[1:] == [not_graded]
+    assert left.startswith("1 answers are left to read, 1 of them changed")
