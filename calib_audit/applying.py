@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_audit.column_types import names_of
+from calib_audit.column_types import name_of, names_of
 from calib_audit.columns import Columns, columns_of_group, scores_of, some, suffixes
 from calib_audit.rows import RowsReader
 from calib_audit.source import open_source
@@ -88,7 +88,9 @@ def apply_calibrator(
                 recalibrated = recalibrator.predict_proba(given)
             else:
                 found = rows.groups[group]
-                names = np.array([spelt.get(name, name) for name in found.values.tolist()], str)
+                names = np.array(
+                    [spelt.get(name_of(name), name) for name in found.values.tolist()], str
+                )
                 groups = names[found.codes]
                 new_groups.update(np.setdiff1d(names, of_fit).tolist())
                 recalibrated = _by_groups(recalibrator, given, groups)

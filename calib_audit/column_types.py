@@ -122,19 +122,17 @@ def check_flat(column: Any, name: str) -> None:
 
 
 def texts_of(values: np.ndarray) -> np.ndarray:
-    """Values as printable text without surrounding spaces; the number 1.0 becomes 1."""
-    if values.dtype.kind == "M":
-        values = np.datetime_as_string(values)
+    """Values as printable text without surrounding spaces; what is not text as `name_of` has it."""
     if values.dtype.kind == "O":
-        floats = np.array([isinstance(value, float | np.floating) for value in values], bool)
+        typed = np.array([not isinstance(value, str) for value in values], bool)
     else:
-        floats = np.full(len(values), values.dtype.kind == "f")
-    texts = values.astype(str)
+        typed = np.full(len(values), values.dtype.kind not in "US")
+    texts = np.datetime_as_string(values) if values.dtype.kind == "M" else values.astype(str)
     found, inverse = np.unique(texts, return_inverse=True)  # often few
-    written = np.array([printable(text).strip() for text in found], str)[inverse.ravel()]
-    if floats.any():
-        written = np.where(floats, without_point(written), written)
-    return written
+    found = np.array([printable(text).strip() for text in found], str)
+    if not typed.any():
+        return found[inverse.ravel()]
+    return np.where(typed, names_of(found)[inverse.ravel()], found[inverse.ravel()])
 
 
 def without_point(texts: np.ndarray) -> np.ndarray:
@@ -144,17 +142,17 @@ def without_point(texts: np.ndarray) -> np.ndarray:
     return np.array([number[1] if number else text for number, text in whole], str)[inverse.ravel()]
 
 
-def names_of(values: np.ndarray) -> np.ndarray:
-    """The names of groups, as text."""
-    found, inverse = np.unique(texts_of(values), return_inverse=True)
+def names_of(texts: np.ndarray) -> np.ndarray:
+    """Texts, each as `name_of` has it."""
+    found, inverse = np.unique(texts, return_inverse=True)
     return np.array([name_of(text) for text in found.tolist()], str)[inverse.ravel()]
 
 
 def name_of(text: str) -> str:
     """One spelling for what Python, a text file and a database write differently: True or true, 1.0
-    or 1, 2026-01-31T00:00:00.000 or 2026-01-31.
+    or 1, 2026-01-31T00:00:00.000 or 2026-01-31. Of what is text in Python it is no name.
     """
-    if text.lower() in ("true", "false"):
+    if text in ("true", "false"):
         return text.capitalize()
     if whole := _WHOLE.fullmatch(text):
         return whole[1]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_audit.column_types import Coded, coded, in_spans, occurring
+from calib_audit.column_types import Coded, coded, in_spans, name_of, occurring
 from calib_audit.columns import Columns, choose_columns
 from calib_audit.exact_sums import ExactSums
 from calib_audit.folder import Folder, FolderFile, is_folder, open_folder
@@ -348,6 +348,7 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as parquet
 
     stored = [name for name in columns.names if name not in file.keys]
+    named = {name: name_of(file.keys[name]) for name in columns.of_groups if name in file.keys}
     few = {columns.label, columns.time, *columns.of_groups}  # that have few values
     units = {columns.time: columns.unit} if columns.time not in columns.of_groups else {}
     step = max(1, _CELLS // max(4, len(stored)))
@@ -371,7 +372,7 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
                     }
                     yield raw | {
                         name: Coded(np.array([text]), np.zeros(n, np.intp))
-                        for name, text in file.keys.items()
+                        for name, text in (file.keys | named).items()
                         if name in columns.names
                     }
     except (pa.ArrowException, OSError) as error:

@@ -244,7 +244,9 @@ class RowsReader:
         weights = None
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns.weight, places)
-        parts = {name: as_coded(by_value(_names, raw[name], places)) for name in columns.of_groups}
+        parts = {
+            name: as_coded(by_value(self._names, raw[name], places)) for name in columns.of_groups
+        }
         groups = {
             name: crossed([parts[one] for one in columns.of_group(name)]) for name in columns.groups
         }
@@ -301,6 +303,10 @@ class RowsReader:
             gone |= missing
         return gone
 
+    def _names(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        texts = texts_of(values)
+        return names_of(texts) if self.source.words else texts
+
     def _labels(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         columns, counts = self.columns, self.counts
         found, inverse = np.unique(texts_of(values), return_inverse=True)
@@ -356,10 +362,6 @@ def _are_places(texts: np.ndarray, classes: Sequence[str]) -> bool:
     """Whether labels are numbers of columns with other names."""
     named = any(name.lstrip("-").isdigit() for name in classes)
     return not named and {*texts.tolist()} <= {str(k) for k in range(len(classes))}
-
-
-def _names(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    return names_of(values)
 
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:

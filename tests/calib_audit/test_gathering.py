@@ -21,9 +21,16 @@ from calib_audit import gathering, report
 from calib_audit.__main__ import main
 from calib_audit.folder import Folder, open_folder
 from calib_audit.gathering import How, _in_threads, read_folder, sums_of_file
-from tests.calib_audit import every_form, in_form, keep_at_most, numbers, taken
+from tests.calib_audit import DECIDED, every_form, in_form, keep_at_most, numbers, taken
 from tests.calib_audit.months import COLUMNS, NAMED, changed, damaged, month, overwritten, write
-from tests.calib_audit.samples import TIMES, of_patients, too_high, too_high_of_classes
+from tests.calib_audit.samples import (
+    LABEL,
+    SCORE,
+    TIMES,
+    of_patients,
+    too_high,
+    too_high_of_classes,
+)
 
 
 def classes(n: int, scale: float = 1.0) -> dict[str, np.ndarray]:
@@ -367,3 +374,15 @@ def test_read_folder_refuses_a_folder_of_bad_files(tmp_path: Path) -> None:
     changed("score", 3.0)(path / "part-00.parquet")
     with pytest.raises(ValueError, match=r"no rows are left; part-00.parquet, row group 1"):
         report(path, skip_bad_files=True, cross_fit=0)
+
+
+def test_gather_names_groups_of_partitions_as_a_column_of_their_type(tmp_path: Path) -> None:
+    """Spark calls a folder vip=true, and a database has truth values."""
+    data = {"score": SCORE, "label": LABEL, "vip": np.arange(len(SCORE)) % 3 == 0}
+    expected = {part.name: part.n for part in report(data, group="vip", **DECIDED).groups["vip"]}
+    for vip in (True, False):
+        (tmp_path / f"vip={vip}".lower()).mkdir()
+        rows = pa.table({name: data[name][data["vip"] == vip] for name in ("score", "label")})
+        parquet.write_table(rows, tmp_path / f"vip={vip}".lower() / "a.parquet")
+    found = report(tmp_path, group="vip", **DECIDED).groups["vip"]
+    assert {part.name: part.n for part in found} == expected == {"True": 100, "False": 200}
