@@ -37,10 +37,10 @@ class RunDifference(Difference):
     """How much higher a metric is in a second group of runs than in a first one.
 
     Each source of randomness has an interval of its own, and the squared half-width of the joint
-    interval is the sum of their squares. Such an interval is never too short, however much larger
-    one source is than the others (Banerjee 1960). A single standard error with Satterthwaite's
-    degrees of freedom would be too short, above all at the small p values that a correction for
-    multiple comparisons requires.
+    interval is the sum of their squares. If each spread is estimated from the runs compared, such
+    an interval is not too short, however much larger one source is than the others (Banerjee 1960).
+    A single standard error with Satterthwaite's degrees of freedom would be too short, above all at
+    the small p values that a correction for multiple comparisons requires.
 
     Attributes:
         mean: of the second group minus that of the first, over paired runs if there are pairs.
@@ -109,11 +109,11 @@ def compare(
 ) -> RunDifference:
     """Compare the mean of a metric on the test images in two groups of runs.
 
-    Runs that share a seed start from the same weights and see the images in the same order; some
-    are even the same training, with weights from a different epoch. Such runs are compared in
-    pairs, seed by seed, and runs without a partner are left out, because the effect of a seed on
-    both runs cancels in the difference. Groups without a common seed are compared as independent,
-    each with the spread of its own runs.
+    Runs that share a seed see the images in the same order, and start from the same weights as far
+    as their first layers agree; some are even the same training, with weights from a different
+    epoch. Such runs are compared in pairs, seed by seed, and runs without a partner are left out,
+    because the effect of a seed on both runs cancels in the difference. Groups without a common
+    seed are compared as independent, each with the spread of its own runs.
 
     One interval and one p value combine two sources of randomness, as in `RunDifference`. For
     seeds, the squared standard error is :math:`s^2 / n` with the standard deviation s of the n

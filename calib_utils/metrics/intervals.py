@@ -77,10 +77,10 @@ def calibration_error_interval(
 
     That is the ECE that it would have on infinitely many samples, in the bins of this sample: the
     distance between confidence and accuracy in each bin, weighted by the bin's share of samples. In
-    the cases of the benchmark of coverage, with 500 samples or more, the coverage was at least
-    ``level``, even if the network is calibrated. With very few samples it may be lower: with ten of
-    one confidence it is 92 % in the worst case, where ``level`` is 95 %. The interval accounts for
-    the choice of the samples, not for a new training run.
+    the benchmark of coverage, with 500 samples or more and a ``level`` of 95 %, no coverage that
+    was measured is below 94 %, even if the network is calibrated. With very few samples, or a very
+    rare outcome, it may be lower: with one confidence for all it is 91 % in the worst case that was
+    tried. The interval accounts for the choice of the samples, not for a new training run.
 
     The upper end is the largest population ECE at which an ECE as low as the observed one still has
     a probability of (1 - level) / 2, if the error is spread over the bins in proportion to their

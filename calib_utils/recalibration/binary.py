@@ -154,8 +154,8 @@ class IsotonicRegression(BinaryRecalibrator):
 
     It is scikit-learn's: constant where validation samples were pooled, linear in between
     (on the scale of the input, so logits and scores give different results there), and
-    constant outside their range. The order of samples is kept, but many become equal. It gives
-    exactly 0 or 1 at the ends, so the NLL of a sample can be infinite.
+    constant outside their range. The order of samples is kept, but many become equal. It often
+    gives exactly 0 or 1 at the ends, so the NLL of a sample can be infinite.
 
     If a class has no sample it gives 0 or 1 everywhere.
 
