@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -21,7 +22,7 @@ from calib_audit.bin_sums import (
 from calib_audit.lots import SEED
 from calib_audit.totals import Totals
 from calib_utils._numerics import effective_size
-from calib_utils.comparing.pairs import paired_difference
+from calib_utils.comparing.pairs import Difference, paired_difference
 from calib_utils.metrics import (
     BrierDecomposition,
     CalibrationBaseline,
@@ -48,6 +49,7 @@ LEVEL = 0.95
 _DRAWS = 2_000
 _USEFUL = 0.6  # an AUROC from which on a score is of some use
 _FEWEST = 20  # correct rows, and incorrect ones, that a calibration line needs
+_FEW_EVENTS = 10  # expected ones; with fewer, the noise between blocks may not show
 
 
 @dataclass(frozen=True)
@@ -139,12 +141,18 @@ def measure(totals: Totals, top_label: bool) -> Measures:
     z = float(excess / variance**0.5) if variance > 0 else float("nan")
     binnings, effective, k = binnings_of(totals, line), bins.effective, None
     if blocks is None:
+        if weights is not None:  # the mean of the predictions is as random as that of the events
+            gap = paired_difference(confidences, correct, sample_weight=weights)
+            low, high = _wider((low, high), gap, bins.predicted)
         error = larger_error(binnings)
         debiased_interval = root_square_ends(bins.array, LEVEL, SEED)
     else:
         effective, k = effective_blocks(blocks), int(blocks.max()) + 1
-        ends = paired_difference(confidences, correct, blocks=blocks).interval(LEVEL)
-        low, high = (min(max(bins.predicted + end, 0.0), 1.0) for end in ends)
+        gap = paired_difference(confidences, correct, blocks=blocks)
+        # In few blocks there may be no event by chance, and then hardly any noise.
+        few = effective * min(bins.predicted, 1 - bins.predicted) < _FEW_EVENTS
+        of_share = share_ends(happened, effective, LEVEL) if few else (1.0, 0.0)
+        low, high = _wider(of_share, gap, bins.predicted)
         z = z_of_blocks(confidences, correct, blocks)
         noises = [_noise_of_blocks(totals, index) for index in totals.indices(line)]
         error = _largest([partial(ends_of_noise, noise) for noise in noises])
@@ -198,6 +206,12 @@ def binnings_of(totals: Totals, line: CoxLine | None) -> list[BinSums]:
     return totals.binnings if line is None else [*totals.binnings, totals.sides(line)]
 
 
+def _wider(ends: Any, gap: Difference, predicted: float) -> tuple[float, float]:
+    """The ends of the share that happens, or those by its mean gap where these lie beyond."""
+    low, high = (min(max(predicted + end, 0.0), 1.0) for end in gap.interval(LEVEL))
+    return min(low, float(ends[0])), max(high, float(ends[1]))
+
+
 def auroc_of(
     order: np.ndarray,
     correct: np.ndarray,
@@ -205,6 +219,8 @@ def auroc_of(
     blocks: np.ndarray | None = None,
 ) -> tuple[float, tuple[float, float]]:
     """The area under the ROC curve and its interval; NaN if all rows are correct, or none.
+
+    The interval is NaN where a line is unknown: of a few positives it would be much too short.
 
     Args:
         order: (n,), the confidence, or what rises with it.
@@ -233,6 +249,8 @@ def auroc_of(
     if blocks is not None:
         of_blocks = np.bincount(blocks, pull)
         variance = float(of_blocks @ of_blocks) * len(of_blocks) / (len(of_blocks) - 1)
+    if _few(correct, w):
+        return area, (float("nan"), float("nan"))
     freedom = np.inf if blocks is None else effective_blocks(blocks) - 1
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
@@ -291,6 +309,11 @@ def _baseline(totals: Totals, confidences: np.ndarray) -> CalibrationBaseline:
     return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
+def _few(correct: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether too few rows are correct, or incorrect."""
+    return min(effective_size(weights[correct == kind]) for kind in (False, True)) < _FEWEST
+
+
 def calibration_line(
     confidences: np.ndarray,
     correct: np.ndarray,
@@ -299,7 +322,7 @@ def calibration_line(
 ) -> CoxLine | None:
     """None if too few predictions are correct, or incorrect, or there is no optimum."""
     w = np.ones(len(correct)) if weights is None else weights
-    if min(effective_size(w[correct == kind]) for kind in (False, True)) < _FEWEST:
+    if _few(correct, w):
         return None
     try:
         with warnings.catch_warnings():

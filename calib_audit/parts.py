@@ -129,9 +129,10 @@ def judge_parts(
     The gap of each part is tested against the tolerance, not against 0, with Holm's correction for
     the number of parts. The probability that any part is wrongly called "beyond" is therefore at
     most 5 %, and so is the probability that any is wrongly called "within". A part with fewer than
-    ten expected positives or negatives is undecided. In blocks these are counted as if all rows of
-    a block were alike, which is the worst case; so such a part may still be beyond, if its gap is
-    too large for chance even then, or for blocks with the noise of these where they are many.
+    ten expected positives or negatives is undecided, unless its gap is too large for chance in any
+    case: then it is beyond. In blocks rows are counted as if all of a block were alike, which is
+    the worst case, or with the noise of these blocks where they are many. Of rows with weights no
+    such case is known, so they remain undecided.
 
     Args:
         parts: by name.
@@ -204,8 +205,9 @@ def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
     chance = 1.0
-    if few and in_blocks:
-        equal = max(equal, _measured_worth(bins, n, variance))
+    if in_blocks:
+        equal = max(equal, _measured_worth(bins, n, variance)) if few else equal
+    if few and (in_blocks or len(bins.array) == 5):
         chance = _chance_of_blocks(equal, rate, gap, limit)
     return Gap(gap, variance**0.5, n, few, chance)
 
@@ -335,17 +337,19 @@ def control(
     """A control chart: z for each span of time, with limits at -3 and 3.
 
     The expected frequency of a row is its prediction, corrected by the gap that its bin had in the
-    baseline. An old, known error therefore raises no alarm, and a new one does. The sampling noise
-    of the baseline itself is included in the variance. Without a baseline the predictions are
-    expected to be calibrated.
+    baseline. An old, known error therefore raises no alarm, and a new one does, as long as the
+    scores within each bin are spread as in the baseline. The sampling noise of the baseline itself
+    is included in the variance, if about three events or more were expected in it. Without a
+    baseline the predictions are expected to be calibrated.
 
     Without any drift, about one span in 370 lies beyond the limits if z is normal. It is only
     approximately normal, and the approximation is worse when a span has few positives or few
-    negatives. An alarm takes more: with Holm's correction for the number of spans, calibrated ones
-    raise any at most in one report of twenty. Its p values are therefore those of a binomial
-    number of events with the same mean and variance. And since of millions of rows every gap is
-    beyond the limits, the gap that was seen has to be larger than the tolerance, though the true
-    one need not be.
+    negatives; where fewer than about five are expected there is no alarm, however many happen. The
+    variance is that of the mean prediction in each bin, which is a little too large. An alarm takes
+    more: with Holm's correction for the number of spans, calibrated ones raise any at most in one
+    report of twenty. Its p values are therefore those of a binomial number of events with the same
+    mean and variance. And since of millions of rows every gap is beyond the limits, the gap that
+    was seen has to be larger than the tolerance, though the true one need not be.
 
     Where most of the last 2, 4, 8 ... spans are too small to show a break that is spread over them,
     they are judged together as well, under the same correction. If they raise an alarm, and none of

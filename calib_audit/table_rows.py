@@ -153,13 +153,16 @@ def measure_rows(report: Findings) -> list[MeasureRow]:
             note = f"{number(low)} to {number(high)}; {ideal} if calibrated"
             rows.append(MeasureRow(name, number(value), note))
     low, high = m.auroc_interval
+    ends = "too few positives or negatives for an interval"
+    if low == low:
+        ends = f"{number(low)} to {number(high)}"
     parts = m.decomposition
     return [
         *rows,
         MeasureRow(
             "AUROC",
             number(m.auroc),
-            f"{number(low)} to {number(high)}; 0.5 if the "
+            f"{ends}; 0.5 if the "
             f"{'confidence' if report.columns.top_label else 'score'} tells nothing, and 1 if it "
             f"separates {'correct from wrong rows' if report.columns.top_label else 'both labels'}",
         ),

@@ -153,7 +153,7 @@ def watched(times: Sequence[Span]) -> str:
         return f"{when[0].upper()}{when[1:]}: {seen}."
     if not last.blind:
         return f"No alarm: {seen}."
-    why = "these are too few for a test"
+    why = "where so few positives or negatives are expected, none is raised, however many happen"
     if not last.small:
         why = f"a change is only visible from {points(last.visible)} points"
     return (

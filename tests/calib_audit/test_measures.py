@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,14 +210,50 @@ def test_auroc_of_scores_with_ties_is_that_of_scikit_learn() -> None:
 
 
 def test_auroc_of_scores_has_the_interval_of_delong() -> None:
-    order = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
-    happened = np.array([False, False, True, False, True, True, True])
+    rng = np.random.default_rng(0)
+    order = rng.permutation(60) / 60
+    happened = rng.random(60) < order
     above = order[happened][:, None] > order[~happened]
     shares = above.mean(axis=1), above.mean(axis=0)
     spread = sum(share.var(ddof=1) / len(share) for share in shares) ** 0.5
     area, interval = auroc_of(order, happened)
     assert area == above.mean()
     assert interval[0] == pytest.approx(above.mean() - norm.ppf(0.975) * spread)
+    # Of few it would be far too short: of one positive it has no length at all.
+    few = happened & (np.cumsum(happened) <= 19)
+    area, interval = auroc_of(order, few)
+    assert 0 < area < 1
+    assert np.isnan(interval).all()
+
+
+def misses(sets: int, make: Callable[[np.random.Generator], dict[str, Any]]) -> float:
+    """How often the interval of observed over expected misses 1 in sets of a calibrated model."""
+    found = []
+    for seed in range(sets):
+        data = make(np.random.default_rng(seed))
+        named = {name: name for name in ("weight", "blocks") if name in data}
+        low, high = report(data, cross_fit=0, **named).measures.ratio_interval
+        found.append(not low <= 1 <= high)
+    return float(np.mean(found))
+
+
+def test_observed_over_expected_allows_for_few_events_in_few_blocks() -> None:
+    def make(rng: np.random.Generator) -> dict[str, Any]:
+        blocks, chance = np.repeat(np.arange(20), 10), np.repeat(rng.beta(1, 15, 20), 10)
+        return {"score": chance, "label": rng.random(20)[blocks] < chance, "blocks": blocks}
+
+    assert misses(40, make) <= 0.05
+
+
+def test_observed_over_expected_allows_for_the_predictions_of_weighted_rows() -> None:
+    def make(rng: np.random.Generator) -> dict[str, Any]:
+        score = rng.beta(1, 75, 20_000)
+        label = rng.random(20_000) < score
+        kept = label | (rng.random(20_000) < 1 / 50)
+        weight = np.where(label, 1.0, 50.0)
+        return {"score": score[kept], "label": label[kept], "weight": weight[kept]}
+
+    assert misses(40, make) <= 0.1
 
 
 class TestBlocks:

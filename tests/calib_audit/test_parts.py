@@ -292,6 +292,31 @@ def test_judge_parts_calls_small_groups_in_blocks_beyond_that_are_far_off() -> N
     assert np.mean([part.outcome == "beyond" for part in found]) > 0.9
 
 
+def few_rows(events: int, n: int = 400, weights: np.ndarray | None = None) -> BinSums:
+    """Rows of 2 % each, of which so many are positive."""
+    score, correct = np.full(n, 0.02), np.arange(n) < events
+    return BinSums(tally(score, correct, np.zeros(n, int), 1, weights))
+
+
+def test_judge_parts_calls_few_rows_beyond_that_are_far_off() -> None:
+    (part,) = judge_parts({"new": few_rows(120)}, 0.005)
+    assert (part.small, part.outcome) == (True, "beyond")
+    weights = np.random.default_rng(0).uniform(0.5, 2, 400)
+    (part,) = judge_parts({"new": few_rows(120, weights=weights)}, 0.005)
+    assert (part.small, part.outcome) == (True, "undecided")
+
+
+def test_judge_parts_rarely_calls_few_rows_beyond() -> None:
+    """With their gaps at the tolerance: in at most one in twenty reports on twenty groups."""
+    rng = np.random.default_rng(0)
+    found = [
+        judge_parts({k: few_rows(n) for k, n in enumerate(rng.binomial(400, 0.025, 20))}, 0.005)
+        for _ in range(300)
+    ]
+    assert all(part.small for part in found[0])
+    assert np.mean([any(part.outcome == "beyond" for part in parts) for parts in found]) <= 0.05
+
+
 def many(rng: np.random.Generator, rate: float, off: float, alike: float) -> list[Part]:
     """Two groups of 150 unequal blocks: beta-binomial numbers of events, with this correlation."""
     parts = {}
