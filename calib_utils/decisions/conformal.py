@@ -29,8 +29,9 @@ class ConformalSets:
     The plain score is 1 minus the probability of the class, which gives the smallest sets on
     average if the probabilities are correct. The adaptive score is the sum of all larger
     probabilities and a random share of the class's own, so that sets grow when the model is unsure,
-    and coverage is more even. A set may be empty. The share is a function of the seed and the numbers of the row, so a row has the same
-    set alone as in any batch, equal rows have equal sets, and rounding errors hardly matter.
+    and coverage is more even. A set may be empty. The share is a function of the seed and the
+    numbers of the row, so a row has the same set alone as in any batch, equal rows have equal sets,
+    and rounding errors hardly matter.
 
     Args:
         coverage: how often the sets are to contain the true class, above 0 and below 1.

@@ -88,8 +88,9 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
         ValueError: for bad input.
 
     Warns:
-        UserWarning: if the likelihood hardly depends on the frequencies, as where all probabilities
-            are close to ``old``, so that they are unknown.
+        UserWarning: if the likelihood is still rising after the last step. Where it is so flat that
+            ``old`` passes at once, as it is if all probabilities are close to ``old``, there is no
+            warning: the result is then near ``old``, and tells nothing.
 
     Source: Saerens, Latinne, Decaestecker 2002, "Adjusting the outputs of a classifier to new a
     priori probabilities", equations 2.9; Šulc and Matas 2019, "Improving CNN classifiers by

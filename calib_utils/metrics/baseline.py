@@ -151,7 +151,8 @@ def calibration_test(
     that of sums over blocks. To the variance in z two calibrated blocks are added, as to the noise
     of a bin; the ratio then has the tails of Student's t, and z is the normal number that is as
     unlikely. z needs many blocks: with twenty that are correct or wrong as a whole it exceeds 1.96
-    in up to 8 % of the samples, and the p-value is rather too large.
+    in 7 % of the samples if the confidences are spread from 0.5 to 1, and in 27 % if their mean is
+    0.94, while the p-value is rather too large.
 
     Args:
         probs: (N, K), whose confidence in the predicted class is tested; or (N,), the probability
