@@ -42,6 +42,8 @@ METHODS: dict[str, Callable[[], Recalibrator]] = {
     "BBQ": BayesianBinningIntoQuantiles,
 }
 SIZES = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
+DRAWS = 4
+APART = 80  # digits, from where one set begins to where the next does
 N_BINS = 10
 # So fine that a step is as steep as one can see.
 GRID = np.linspace(0.0005, 0.9995, 2001)
@@ -93,16 +95,17 @@ def worth(briers: np.ndarray, uncalibrated: float) -> list[str]:
 
 
 def maps() -> ui.Json:
-    """The map of each method, fitted on the first samples of the validation set."""
+    """The map of each method, fitted on sets of samples from the validation set."""
     val_logits, y_val, test_logits, y_test = sets()
     if len(y_val) != SIZES[-1]:
         raise SystemExit(f"book/play/maps.py: SIZES end at {SIZES[-1]}, not {len(y_val)}")
     across_map, drawn, briers, eces, baselines = [], [], [], [], []
-    for method, n in product(METHODS.values(), SIZES):
+    for method, n, draw in product(METHODS.values(), SIZES, range(DRAWS)):
+        some = np.roll(np.arange(len(y_val)), -APART * draw)[:n]
         with warnings.catch_warnings():
             # That so few samples can be told apart without error is what the figure shows.
             warnings.simplefilter("ignore")
-            fitted = method().fit(val_logits[:n], y_val[:n])
+            fitted = method().fit(val_logits[some], y_val[some])
         y = fitted.predict_proba(logit(GRID))
         turns = corners(y)
         across_map.append(GRID[turns])
@@ -111,8 +114,11 @@ def maps() -> ui.Json:
         briers.append(brier_score(probs, y_test))
         eces.append(expected_calibration_error(probs, y_test, N_BINS))
         baselines.append(baseline_calibration_error(probs, N_BINS).mean)
-    # A row for each method.
-    of_brier, of_ece = (np.reshape(one, (-1, len(SIZES))) for one in (briers, eces))
+    # A row for each method and draw.
+    shape = len(METHODS), len(SIZES), DRAWS
+    of_brier, of_ece = (
+        np.reshape(one, shape).swapaxes(1, 2).reshape(-1, len(SIZES)) for one in (briers, eces)
+    )
     scores = 1 / (1 + np.exp(-test_logits))
     plain_brier = brier_score(scores, y_test)
     plain_ece = expected_calibration_error(scores, y_test, N_BINS)
@@ -127,22 +133,23 @@ def maps() -> ui.Json:
     return ui.play(
         ["fig-all-maps"],
         f"Naive Bayes, {len(y_test)} test digits",
-        "The map that a method learns from the first digits of the validation set, from ten to "
-        f"all {len(y_val)}. Diamonds: the test digits in {N_BINS} bins of the score. Dashed: the "
-        "uncalibrated model.",
+        "The map that a method learns from some digits of the validation set, from ten to "
+        f"all {len(y_val)}; another set begins {APART} digits later. Diamonds: the test digits in "
+        f"{N_BINS} bins of the score. Dashed: the uncalibrated model.",
         "The map of the chosen method from score to probability, with dots for the test digits. "
         "Beside it the Brier score and the ECE on the test digits against the number of digits "
         "that the method was fitted on, each with a level line for the uncalibrated model.",
         [
             ui.choice("Method", list(METHODS), list(METHODS).index("isotonic")),
             ui.slider("Validation digits", SIZES, SIZES.index(40)),
+            ui.again("Other digits", [f"set {k + 1} of {DRAWS}" for k in range(DRAWS)]),
         ],
         [
-            ui.number("Brier score", [f"{b:.3f}" for b in briers], [0, 1]),
+            ui.number("Brier score", [f"{b:.3f}" for b in briers], [0, 1, 2]),
             ui.at_once(ui.number("uncalibrated", [f"{plain_brier:.3f}"], [])),
-            ui.number("ECE", map(percent, eces), [0, 1]),
+            ui.number("ECE", map(percent, eces), [0, 1, 2]),
             ui.at_once(ui.number("uncalibrated", [percent(plain_ece)], [])),
-            ui.number("baseline ECE", map(percent, baselines), [0, 1]),
+            ui.number("baseline ECE", map(percent, baselines), [0, 1, 2]),
         ],
         [
             ui.at_once(
@@ -152,7 +159,9 @@ def maps() -> ui.Json:
                     ui.axis(0, 1, shares),
                     [
                         ui.curve([0, 1], [0, 1], "uncalibrated", "c"),
-                        ui.curve(ui.table(across_map, [0, 1]), ui.table(drawn, [0, 1]), "map", "a"),
+                        ui.curve(
+                            ui.table(across_map, [0, 1, 2]), ui.table(drawn, [0, 1, 2]), "map", "a"
+                        ),
                         ui.curve(dots.confidence, dots.accuracy, "test", "b", dots="d"),
                     ],
                     height=330,
@@ -164,7 +173,7 @@ def maps() -> ui.Json:
                 ui.axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
                 [
                     ui.curve(level, [plain_brier] * 2, "uncalibrated", "c"),
-                    ui.curve(places, ui.table(of_brier, [0]), moves=True),
+                    ui.curve(places, ui.table(of_brier, [0, 2]), moves=True),
                 ],
                 at=1,
             ),
@@ -174,7 +183,7 @@ def maps() -> ui.Json:
                 ui.axis(0, top, range(0, 100, 5)),
                 [
                     ui.curve(level, [100 * plain_ece] * 2, "uncalibrated", "c"),
-                    ui.curve(places, ui.table(100 * of_ece, [0]), moves=True),
+                    ui.curve(places, ui.table(100 * of_ece, [0, 2]), moves=True),
                 ],
                 at=1,
             ),
@@ -183,7 +192,7 @@ def maps() -> ui.Json:
             [1],
             "From how many validation digits on is this method better than no recalibration?",
             [words for of in of_brier for words in worth(of, plain_brier)],
-            [0, 1],
+            [0, 2, 1],
         ),
     )
 
