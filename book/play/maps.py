@@ -180,7 +180,7 @@ def maps() -> ui.Json:
             ui.lines(
                 "ECE in %",
                 across | {"label": "Validation digits"},
-                ui.axis(0, top, range(0, 100, 5)),
+                ui.axis(0, top, range(0, 100, 20)),
                 [
                     ui.curve(level, [100 * plain_ece] * 2, "uncalibrated", "c"),
                     ui.curve(places, ui.table(100 * of_ece, [0, 2]), moves=True),
