@@ -242,7 +242,7 @@ def test_observed_over_expected_allows_for_few_events_in_few_blocks() -> None:
         blocks, chance = np.repeat(np.arange(20), 10), np.repeat(rng.beta(1, 15, 20), 10)
         return {"score": chance, "label": rng.random(20)[blocks] < chance, "blocks": blocks}
 
-    assert misses(40, make) <= 0.05
+    assert misses(20, make) <= 0.05
 
 
 def test_observed_over_expected_allows_for_the_predictions_of_weighted_rows() -> None:
@@ -253,7 +253,7 @@ def test_observed_over_expected_allows_for_the_predictions_of_weighted_rows() ->
         weight = np.where(label, 1.0, 50.0)
         return {"score": score[kept], "label": label[kept], "weight": weight[kept]}
 
-    assert misses(40, make) <= 0.1
+    assert misses(20, make) <= 0.1
 
 
 class TestBlocks:
