@@ -38,6 +38,11 @@ class BinSums(NamedTuple):
     array: np.ndarray
 
     @property
+    def weighted(self) -> bool:
+        """Whether rows count by their weights."""
+        return len(self.array) > 5
+
+    @property
     def n(self) -> int:
         """The number of rows."""
         return int(self.rows.sum())
@@ -45,7 +50,7 @@ class BinSums(NamedTuple):
     @property
     def rows(self) -> np.ndarray:
         """The number of rows in each bin, float64, (M,)."""
-        return self.array[8] if len(self.array) > 5 else self.array[COUNT]
+        return self.array[8] if self.weighted else self.array[COUNT]
 
     @property
     def mass(self) -> float:
@@ -58,7 +63,7 @@ class BinSums(NamedTuple):
 
         Source: Kish 1965, "Survey Sampling", section 11.7.
         """
-        if len(self.array) == 5:
+        if not self.weighted:
             return float(self.n)
         return self.mass**2 / float(squared_sums(self.array)[0].sum())
 

@@ -135,17 +135,25 @@ def texts_of(values: np.ndarray) -> np.ndarray:
     return np.where(typed, names_of(found)[inverse.ravel()], found[inverse.ravel()])
 
 
+def _each(rewritten: Callable[[str], str], texts: np.ndarray) -> np.ndarray:
+    """Texts, each value of which is rewritten once."""
+    found, inverse = np.unique(texts, return_inverse=True)
+    return np.array([rewritten(text) for text in found.tolist()], str)[inverse.ravel()]
+
+
 def without_point(texts: np.ndarray) -> np.ndarray:
     """Texts, of which "1.0" becomes "1"."""
-    found, inverse = np.unique(texts, return_inverse=True)
-    whole = [(_WHOLE.fullmatch(text), text) for text in found]
-    return np.array([number[1] if number else text for number, text in whole], str)[inverse.ravel()]
+    return _each(_bare, texts)
+
+
+def _bare(text: str) -> str:
+    whole = _WHOLE.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def names_of(texts: np.ndarray) -> np.ndarray:
     """Texts, each as `name_of` has it."""
-    found, inverse = np.unique(texts, return_inverse=True)
-    return np.array([name_of(text) for text in found.tolist()], str)[inverse.ravel()]
+    return _each(name_of, texts)
 
 
 def name_of(text: str) -> str:
@@ -154,13 +162,11 @@ def name_of(text: str) -> str:
     """
     if text in ("true", "false"):
         return text.capitalize()
-    if whole := _WHOLE.fullmatch(text):
-        return whole[1]
     if moment := _MOMENT.fullmatch(text):
         day, minute, second, fraction = moment.groups(default="")
         clock = f"{minute}{second or ':00'}.{fraction}".rstrip("0").rstrip(".")
         return day if clock == "00:00:00" else f"{day} {clock}"
-    return text
+    return _bare(text)
 
 
 def is_missing(values: np.ndarray | Coded, words: bool = True) -> np.ndarray:

@@ -106,8 +106,8 @@ class Gap(NamedTuple):
         error: its standard error, at least that of a model whose gap is at the tolerance.
         n: rows, or of weighted ones Kish's effective size.
         small: whether there are too few expected positives or negatives for a verdict.
-        chance: of small parts in blocks, the probability of as large a gap if the true one is at
-            the limit; else 1.
+        chance: of small parts without weights, the probability of as large a gap if the true one
+            is at the limit; else 1.
     """
 
     gap: float
@@ -205,10 +205,10 @@ def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
     chance = 1.0
-    if in_blocks:
-        equal = max(equal, _measured_worth(bins, n, variance)) if few else equal
-    if few and (in_blocks or len(bins.array) == 5):
-        chance = _chance_of_blocks(equal, rate, gap, limit)
+    if few and in_blocks:
+        equal = max(equal, _measured_worth(bins, n, variance))
+    if few and (in_blocks or not bins.weighted):
+        chance = _chance_of_gap(equal, rate, gap, limit)
     return Gap(gap, variance**0.5, n, few, chance)
 
 
@@ -245,7 +245,7 @@ def left_wrong(before: Sequence[Part], after: Sequence[Part]) -> list[str]:
     ]
 
 
-def _chance_of_blocks(equal: float, rate: float, gap: float, limit: float) -> float:
+def _chance_of_gap(equal: float, rate: float, gap: float, limit: float) -> float:
     """The two-sided p value of so large a gap of as many independent rows.
 
     Of blocks whose rows are all alike as many as there are blocks. The number of events is then

@@ -152,7 +152,7 @@ class Totals:
     def _draw(self, dtype: str) -> Rows:
         masses = self.cells.array[[COUNT, CORRECT]]
         counts, weights = masses.astype(np.int64), None
-        if len(self.cells.array) > 5:  # as many equal rows in a cell as those are worth
+        if self.cells.weighted:  # as many equal rows in a cell as those are worth
             squared = squared_sums(self.cells.array)[:2].copy()
             masses[0], squared[0] = masses[0] - masses[1], squared[0] - squared[1]
             worth = np.divide(masses**2, squared, out=np.zeros_like(masses), where=squared > 0)
