@@ -1,9 +1,9 @@
 """The baseline of a calibration error, and a test.
 
-Make each prediction correct with a probability equal to its
-confidence: that is a calibrated network with the same confidences. Its ECE is not 0, because the
-sample is finite. Half of all calibrated networks lie above the mean of this baseline, so only an
-ECE above its 95 % quantile is evidence of miscalibration.
+Make each prediction correct with a probability equal to its confidence: that is a calibrated
+network with the same confidences. Its ECE is not 0, because the sample is finite. Half of all
+calibrated networks lie above the mean of this baseline, so only an ECE above its 95 % quantile is
+evidence of miscalibration.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Intervals of a calibration error.
 
-The ECE of a sample is a sum over bins of |S|, where S is the bin's excess of
-confidence over correctness, divided by the number of all samples. S differs from the true mu of its
-bin by noise of a known size, and the absolute value turns noise into error: if mu is small compared
-with the noise, |S| is too large. The ECE is therefore biased upwards by an amount that depends on
-the truth, and a bootstrap, which adds noise once more, moves the interval the wrong way. Here each
-end comes from a test instead: how small, and how large, may the population ECE be so that an ECE
-like the observed one is still unsurprising?
+The ECE of a sample is a sum over bins of |S|, where S is the bin's excess of confidence over
+correctness, divided by the number of all samples. S differs from the true mu of its bin by noise of
+a known size, and the absolute value turns noise into error: if mu is small compared with the noise,
+|S| is too large. The ECE is therefore biased upwards by an amount that depends on the truth, and a
+bootstrap, which adds noise once more, moves the interval the wrong way. Here each end comes from a
+test instead: how small, and how large, may the population ECE be so that an ECE like the observed
+one is still unsurprising?
 """
 
 from __future__ import annotations
