@@ -10,13 +10,34 @@ import pytest
 from tools.sources.book import Book
 from tools.sources.locations import code_of
 from tools.sources.myst import Directive, Text, parse
-from tools.sources.prose import parts
 from tools.sources.reading_time import exercise_times
 
 BOOK = Book()
 CHAPTERS = [page for page, number in BOOK.pages.items() if number]
 # Behind a line that is neither part of a list nor an option.
 CHANCE = re.compile(r"(?m)^(?![-+*] |\d+[.)] |[ :]).*\S.*\n(?:[-+*]|\d+[.)]) .*")
+
+
+def plain(markdown: str) -> str:
+    """Text as a reader sees it, a letter for each formula."""
+    text = re.sub(r"(?s)\$\$.*?\$\$", " ", re.sub(r"<!--.*?-->", " ", markdown))
+    text = re.sub(r"(?m)^(\|.*|#+ .*|\([a-z0-9-]+\)=\s*)$", " ", text)
+    text = re.sub(r"\{[a-z:]+\}`([^`<]*)(?:<[^`]*>)?`", r"\1", text)
+    return re.sub(r"[*_`\[\]]", "", re.sub(r"\$[^$]*\$", "x", text))
+
+
+def parts(markdown: str) -> tuple[str, str, str]:
+    """What runs on from paragraph to paragraph, then boxes and exercises, then captions."""
+    text, boxes, captions = [], [], []
+    for block in parse(markdown):
+        if isinstance(block, Text):
+            text.append(re.sub(r"(?s)\A---.*?\n---\n", "", block.text))
+        elif isinstance(block, Directive) and block.name == "code-cell":
+            shown = block.options.get("mystnb", {})
+            captions += [shown[kind]["caption"] for kind in ("figure", "table") if kind in shown]
+        elif isinstance(block, Directive) and block.name not in ("math", "raw"):
+            boxes.append(block.body)
+    return plain("\n\n".join(text)), plain("\n\n".join(boxes)), plain("\n\n".join(captions))
 
 
 @pytest.mark.parametrize("page", BOOK.chapters)

@@ -7,10 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from tools.sources.glossary import BOOK, ENTRIES, LISTS, english, terms
+from tools.sources.book import Book
 from tools.sources.needs import referred
 
 ROOT = Path(__file__).parents[2]
+BOOK = Book()
+LISTS = [
+    [entry.split("\n") for entry in block.strip().split("\n\n")]
+    for block in re.findall(
+        r":::\{glossary\}\n(.*?)\n:::", (ROOT / "book/glossary.md").read_text("utf-8"), re.DOTALL
+    )
+]
+ENTRIES = [entry for entries in LISTS for entry in entries]
+
+
+def terms(entry: list[str]) -> list[str]:
+    return [line for line in entry if not line.startswith("  ")]
+
+
+def english(entry: list[str]) -> list[str]:
+    return [name for name in terms(entry) if not re.search("[\uac00-\ud7a3]", name)]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[0])

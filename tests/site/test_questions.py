@@ -10,10 +10,19 @@ from bs4 import BeautifulSoup, Tag
 
 from tests.site.test_html import BOOK, text_of
 from tools.sources.flatten import Flattener
-from tools.sources.prose import asked
-from tools.sources.questions import COMPARE
+from tools.sources.myst import Directive, parse
+from tools.sources.questions import COMPARE, Question, read_question
 
 CHAPTERS = [page for page, number in BOOK.pages.items() if number]
+
+
+def asked(markdown: str) -> list[Question]:
+    """The questions of a page, in order."""
+    return [
+        read_question(block.body)
+        for block in parse(markdown)
+        if isinstance(block, Directive) and block.name == "question"
+    ]
 
 
 def letters(text: str) -> str:
